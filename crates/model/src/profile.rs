@@ -47,7 +47,7 @@ pub const PARAMS: &[Param] = &[
         "spread",
         "0",
         Values::Real(0.0, 3.0),
-        "standard deviation of the logarithm of what tasks take",
+        "standard deviation of the logarithm of task durations",
     ),
     Param::new("straggler-share", "0", Values::Real(0.0, 1.0), "how likely an attempt is a straggler"),
     Param::new("straggler-factor", "3", FACTOR, "how many times as long one takes"),

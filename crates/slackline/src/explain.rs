@@ -66,6 +66,8 @@ pub struct Explanation {
     pub deadline: Option<Deadline>,
     /// Tasks with failed attempts, in order of phases and tasks.
     pub failures: Vec<Failure>,
+    /// For a failed flow: the job whose failure prevented it from finishing, if it is known.
+    pub cause: Option<FailureCause>,
     /// The losses on machines, in the order of machines.
     pub losses: Vec<Loss>,
 }
@@ -79,6 +81,15 @@ pub struct Order {
     pub completed: Option<usize>,
     /// The number of flows.
     pub of: usize,
+}
+
+/// The failed job that prevented a flow from finishing: of the flow, or of a flow whose output it reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureCause {
+    /// The job.
+    pub job: JobId,
+    /// Why it failed, if that is known.
+    pub reason: Option<String>,
 }
 
 /// A task with attempts that failed.
@@ -255,8 +266,17 @@ impl<'a> Explainer<'a> {
             blocked: Blocked::default(),
             deadline: None,
             failures: failures(instance, schedule, flow, job),
+            cause: None,
             losses: losses(instance, schedule, flow, job),
         };
+        if explanation.failed {
+            let failures = failures(instance, schedule, flow, None).into_iter();
+            let last = failures
+                .filter(|failure| !facts.extents[failure.phase].done)
+                .max_by(|a, b| a.last.total_cmp(&b.last));
+            let job = last.map(|failure| instance.phase(failure.phase).job);
+            explanation.cause = job.map(|job| FailureCause { job, reason: None });
+        }
         let steps: Vec<&PhaseStory> = explanation.steps().collect();
         let waits = steps.iter().fold(Waits::default(), |sum, story| sum + story.waits);
         let blocked = Blocked::sum(steps.iter().map(|story| &story.blocked));

@@ -168,13 +168,13 @@ pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_map_reduce
     let lacks = |is: fn(&PolicySpec) -> bool| beside.is_some_and(|policies| !policies.iter().any(is));
     // ApplicationMasters hold no slots if slots are typed, as in Hadoop 1.
     let profile = if is_map_reduce {
-        "--profile hadoop-log:am-share=0 (what Hadoop adds to the time of every job)"
+        "--profile hadoop-log:am-share=0 (the delays of Hadoop)"
     } else {
-        "--profile hadoop-log (what Hadoop adds to the time of every job)"
+        "--profile hadoop-log (the delays of Hadoop)"
     };
     let lacking = [
         (!has_profile).then_some(profile),
-        lacks(|policy| policy.name() == NAME).then_some("-p recorded (what really happened)"),
+        lacks(|policy| policy.name() == NAME).then_some("-p recorded (the recorded run)"),
         lacks(|policy| policy.name().starts_with("yarn-") && policy.settings().given("file")).then_some(
             "the cluster's own scheduler (-p yarn-capacity:file=capacity-scheduler.xml or yarn-fair:file=…)",
         ),
@@ -187,8 +187,7 @@ pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_map_reduce
     };
     (!lacking.is_empty()).then(|| {
         format!(
-            "the log says what really happened, and this lacks {}: {so} (docs/hadoop-logs.md begins with a command that has \
-             all)",
+            "the simulation is not calibrated: add {}; {so} (docs/hadoop-logs.md has the whole command)",
             lacking.join(", ")
         )
     })

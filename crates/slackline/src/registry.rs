@@ -6,6 +6,8 @@
 //! `recorded` (the execution in a log) and `command:PROGRAM ARGUMENTS` (an external program, feature
 //! `command`).
 
+use std::path::Path;
+
 use slackline_algo::registry::PolicyEntry;
 use slackline_model::params::{ParamError, Settings};
 
@@ -17,7 +19,11 @@ use crate::policy_spec::PolicySpec;
 pub const ALL: &str = "all";
 
 /// The policies that are compared by default, in order, as far as a registry has them.
-const USUAL: [&str; 6] = ["fifo", "fair", "edf", "flex", "flowflex", "auto"];
+const USUAL: [&str; 4] = ["fifo", "fair", "edf", "auto"];
+
+/// The names of the queue files of Hadoop's schedulers, with the policies that read them.
+const QUEUE_FILES: [(&str, &str); 2] =
+    [("capacity-scheduler.xml", "yarn-capacity"), ("fair-scheduler.xml", "yarn-fair")];
 
 /// The policies that can be named.
 #[derive(Clone)]
@@ -117,13 +123,26 @@ impl Registry {
         self.iter().map(|entry| entry.name)
     }
 
-    /// The names of the policies that are compared by default: some of this library, each of which supports
-    /// every workload online, and all added ones.
-    pub fn usual(&self) -> impl Iterator<Item = &'static str> + '_ {
+    /// The policies that are compared by default: some of this library, each of which supports every workload
+    /// online, and all added ones. `edf` is one of them if flows have deadlines. If the folder of the log has
+    /// a queue file of Hadoop, the scheduler of that cluster replaces `fifo`.
+    ///
+    /// # Errors
+    /// An invalid queue file.
+    pub fn usual(&self, log: &Path, has_deadlines: bool) -> Result<Vec<PolicySpec>, PolicyError> {
         let of_this_library =
             |name: &str| slackline_algo::policies::POLICIES.iter().any(|entry| entry.name == name);
-        let few = USUAL.into_iter().filter(|name| self.get(name).is_some());
-        few.chain(self.names().filter(move |name| !USUAL.contains(name) && !of_this_library(name)))
+        let own = QUEUE_FILES.iter().find_map(|(file, policy)| {
+            let file = log.join(file);
+            (self.get(policy).is_some() && file.is_file())
+                .then(|| format!("{policy}:file={}", file.display()))
+        });
+        let few =
+            USUAL.into_iter().filter(|&name| self.get(name).is_some() && (has_deadlines || name != "edf"));
+        let added = self.names().filter(|name| !USUAL.contains(name) && !of_this_library(name));
+        few.chain(added)
+            .map(|name| self.parse(own.as_deref().filter(|_| name == "fifo").unwrap_or(name)))
+            .collect()
     }
 
     /// The entry of this name.
@@ -262,9 +281,16 @@ mod tests {
 
     #[test]
     fn the_default_comparison_has_a_few_policies_and_all_added_ones() {
-        let usual = |registry: &Registry| registry.usual().collect::<Vec<_>>();
+        let of = |registry: &Registry, log: &str, has_deadlines| -> Vec<&str> {
+            let policies = registry.usual(Path::new(log), has_deadlines).unwrap();
+            policies.iter().map(PolicySpec::name).collect()
+        };
+        let usual = |registry: &Registry| of(registry, "night.toml", true);
         let standard = Registry::standard();
-        assert_eq!(usual(&standard), ["fifo", "fair", "edf", "flex", "flowflex", "auto"]);
+        assert_eq!(usual(&standard), ["fifo", "fair", "edf", "auto"]);
+        assert_eq!(of(&standard, "night.toml", false), ["fifo", "fair", "auto"]);
+        let log = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hadoop-log");
+        assert_eq!(of(&standard, log, false), ["yarn-capacity", "fair", "auto"]);
         let fifo = *standard.get("fifo").unwrap();
         let mine = PolicyEntry { name: "mine", ..fifo };
         assert_eq!(usual(&standard.with(mine).unwrap()).last(), Some(&"mine"));

@@ -17,6 +17,7 @@
 mod engines;
 mod error;
 mod events;
+mod failed_job;
 mod figures;
 mod flow_events;
 mod forecast;
@@ -43,6 +44,7 @@ mod tests;
 pub use engines::{EngineSpec, EngineSpecError, Engines};
 pub use error::{DeadlineError, RunError};
 pub use events::Events;
+pub use failed_job::FailedJob;
 pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::Forecast;
 pub use forecaster::{CachedOrder, Checked, Completions, ForecastInput, Forecaster, NewRun};

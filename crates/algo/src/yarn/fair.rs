@@ -32,7 +32,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
          maxRunningApps, schedulingPolicy (fifo, fair, drf), defaults for all queues, maxRunningApps of users, and \
          queuePlacementPolicy (specified, user, nestedUserQueue, default, reject).",
         "A job is an application, and a slot is one container of slot-memory and slot-vcores. The queue is the flow's pool; \
-         without a placement policy a pool that the file does not have gets a queue of its own, and a flow without a pool is \
+         without a placement policy a pool that the file does not have gets its own queue, and a flow without a pool is \
          in its user's queue, or in default. Minima count by memory, as Hadoop compares them when containers are all alike, \
          which makes drf the same as fair; maxima are the whole containers that fit in both memory and cores.",
         "A free slot goes down the tree to the child furthest below its minimum, then to the least use over weight, among \

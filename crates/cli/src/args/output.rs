@@ -59,7 +59,7 @@ impl Forms for Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimulationForm {
     Of(Form),
-    /// The schedule line by line, written while the simulation goes on.
+    /// The schedule line by line, written during the simulation.
     Lines,
 }
 

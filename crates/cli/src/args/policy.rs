@@ -90,8 +90,7 @@ pub(crate) fn with_policies(verb: Command, registry: &Registry) -> Command {
         if values == TypeId::of::<PolicySpec>() {
             arg.value_parser(one(registry.clone()))
         } else if values == TypeId::of::<PolicyList>() {
-            let usual: Vec<&str> = registry.usual().collect();
-            arg.value_parser(several(registry.clone())).default_value(usual.join(","))
+            arg.value_parser(several(registry.clone()))
         } else if values == TypeId::of::<PolicyName>() {
             arg.value_parser(described(registry.clone()))
         } else {

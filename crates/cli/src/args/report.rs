@@ -79,7 +79,7 @@ fn command_line() -> String {
 }
 
 /// A word as a POSIX shell takes it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -26,7 +26,7 @@ pub(crate) struct SimulationArgs {
     /// for all.
     #[arg(long, value_name = "F", default_value = "1", value_parser = value::fraction)]
     pub(crate) slowstart: f64,
-    /// Error of the durations that policies are told
+    /// Error of the durations that policies know
     ///
     /// They believe durations that are off by random factors: the standard deviation of their logarithm.
     #[arg(long, hide_short_help = true, value_name = "X", default_value = "0", value_parser = value::deviation)]

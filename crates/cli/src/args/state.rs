@@ -96,7 +96,7 @@ pub(crate) fn look_at(state: &Path, states: &Path) -> anyhow::Result<RunInspecti
         if is_state(state) {
             return anyhow!(
                 "{}: found a journal with nothing in it, expected that of a run: no run was begun there, or it has lost all \
-                 of it; slackline run goes on with the jobs that jobs.log has as finished",
+                 of it; slackline run keeps the jobs that jobs.log has as finished",
                 state.display()
             );
         }

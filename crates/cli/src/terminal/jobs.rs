@@ -1,9 +1,9 @@
 //! The jobs of a run with their counters, as a table and as JSON.
 
 use serde_json::{Value, json};
-use slackline::report::number::Unit;
+use slackline::report::number::{Unit, counted};
 use slackline::report::{Column, Table, View};
-use slackline::run::{JobFigures, PhaseFigures};
+use slackline::run::{JobFigures, PhaseFigures, Progress};
 
 use crate::terminal::numbers::{Number, megabytes, number};
 
@@ -14,34 +14,31 @@ fn sum(job: &JobFigures, of: fn(&PhaseFigures) -> u64) -> f64 {
 /// All counters of a job. A number of rank 0 is shown if any job has it. The input of a job is that of its
 /// maps, the output that of its last phase.
 const NUMBERS: [Number<JobFigures>; 13] = [
-    number("failed", "failed\nattempts", Unit::Count, 1, |job| Some(job.failed() as f64)),
-    number("map_seconds", "seconds of\nall maps", Unit::Measure, 2, |job| Some(job.maps.seconds)),
-    number("reduce_seconds", "seconds of\nall reduces", Unit::Measure, 2, |job| Some(job.reduces.seconds)),
-    number("lost_seconds", "seconds\nlost", Unit::Measure, 0, |job| {
-        Some(job.maps.lost_seconds + job.reduces.lost_seconds)
-    }),
-    number("records_in", "records\nin", Unit::Count, 3, |job| Some(job.maps.counts.records_in as f64)),
-    number("records_out", "records\nout", Unit::Count, 3, |job| Some(job.last().counts.records_out as f64)),
-    megabytes("bytes_in", "MB\nin", 4, |job| Some(job.maps.counts.bytes_in as f64)),
-    megabytes("bytes_out", "MB\nout", 4, |job| Some(job.last().counts.bytes_out as f64)),
-    number("spills", "spills", Unit::Count, 0, |job| Some(sum(job, |phase| phase.counts.spills))),
-    number("spilled", "records\nspilled", Unit::Count, 0, |job| Some(sum(job, |phase| phase.counts.spilled))),
-    number("combine_in", "records\ncombined", Unit::Count, 0, |job| {
-        Some(sum(job, |phase| phase.counts.combine_in))
-    }),
-    number("combine_out", "to\nrecords", Unit::Count, 0, |job| {
-        Some(sum(job, |phase| phase.counts.combine_out))
-    }),
-    number("skipped", "records\nskipped", Unit::Count, 0, |job| Some(job.skipped() as f64)),
+    number("failed", Unit::Count, 1, |job| Some(job.failed() as f64)),
+    number("map_seconds", Unit::Measure, 4, |job| Some(job.maps.seconds)),
+    number("reduce_seconds", Unit::Measure, 4, |job| Some(job.reduces.seconds)),
+    number("lost_seconds", Unit::Measure, 0, |job| Some(job.maps.lost_seconds + job.reduces.lost_seconds)),
+    number("records_in", Unit::Count, 2, |job| Some(job.maps.counts.records_in as f64)),
+    number("records_out", Unit::Count, 2, |job| Some(job.last().counts.records_out as f64)),
+    megabytes("bytes_in", 3, |job| Some(job.maps.counts.bytes_in as f64)),
+    megabytes("bytes_out", 3, |job| Some(job.last().counts.bytes_out as f64)),
+    number("spills", Unit::Count, 0, |job| Some(sum(job, |phase| phase.counts.spills))),
+    number("spilled", Unit::Count, 0, |job| Some(sum(job, |phase| phase.counts.spilled))),
+    number("combine_in", Unit::Count, 0, |job| Some(sum(job, |phase| phase.counts.combine_in))),
+    number("combine_out", Unit::Count, 0, |job| Some(sum(job, |phase| phase.counts.combine_out))),
+    number("skipped", Unit::Count, 0, |job| Some(job.skipped() as f64)),
 ];
 
-/// `3 of 4`, or how many there are if all are done; nothing of a phase that there is not.
-fn progress(phase: &PhaseFigures) -> String {
-    let tasks = phase.tasks;
-    match tasks.total {
-        0 => String::new(),
-        total if tasks.done >= total => total.to_string(),
-        total => format!("{} of {total}", tasks.done),
+/// `3 of 4 maps, 2 reduces`; `1 task` of a job without reduces, such as a plain command.
+fn progress(job: &JobFigures) -> String {
+    let of = |phase: &PhaseFigures, noun: &str| {
+        let Progress { total, done } = phase.tasks;
+        let all = counted(total as u64, noun);
+        if done >= total { all } else { format!("{done} of {all}") }
+    };
+    match job.reduces.tasks.total {
+        0 => of(&job.maps, "task"),
+        _ => format!("{}, {}", of(&job.maps, "map"), of(&job.reduces, "reduce")),
     }
 }
 
@@ -58,11 +55,8 @@ pub(crate) fn table(jobs: &[JobFigures], view: &View) -> String {
             rank => column.rank(rank),
         }
     };
-    let mut columns = vec![
-        words("job", |job| format!("{}/{}", job.flow, job.job)),
-        words("maps", |job| progress(&job.maps)).rank(1),
-        words("reduces", |job| progress(&job.reduces)).rank(1),
-    ];
+    let mut columns =
+        vec![words("job", |job| format!("{}/{}", job.flow, job.job)), words("tasks", progress).rank(1)];
     columns.extend(NUMBERS.iter().map(column));
     format!("{}{}", Table::of(columns).render(view), status_lines(jobs))
 }

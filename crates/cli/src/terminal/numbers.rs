@@ -2,11 +2,11 @@
 
 use slackline::report::Column;
 use slackline::report::number::Unit;
+use slackline::report::table::heading;
 
 /// A number of a record: a column of a table, and of CSV.
 pub(crate) struct Number<T> {
     pub(crate) name: &'static str,
-    heading: &'static str,
     unit: Unit,
     /// When the table leaves it out. What 0 means is up to the table.
     pub(crate) rank: u8,
@@ -17,22 +17,16 @@ pub(crate) struct Number<T> {
 
 pub(crate) const fn number<T>(
     name: &'static str,
-    heading: &'static str,
     unit: Unit,
     rank: u8,
     value: fn(&T) -> Option<f64>,
 ) -> Number<T> {
-    Number { name, heading, unit, rank, factor: 1.0, value }
+    Number { name, unit, rank, factor: 1.0, value }
 }
 
 /// A number of bytes, which a table shows as MB.
-pub(crate) const fn megabytes<T>(
-    name: &'static str,
-    heading: &'static str,
-    rank: u8,
-    value: fn(&T) -> Option<f64>,
-) -> Number<T> {
-    Number { name, heading, unit: Unit::Measure, rank, factor: 1e-6, value }
+pub(crate) const fn megabytes<T>(name: &'static str, rank: u8, value: fn(&T) -> Option<f64>) -> Number<T> {
+    Number { name, unit: Unit::Measure, rank, factor: 1e-6, value }
 }
 
 impl<T> Number<T> {
@@ -45,6 +39,7 @@ impl<T> Number<T> {
     }
 
     pub(crate) fn column(&self, values: &[Option<f64>]) -> Column {
-        Column::numbers(self.name, values, self.unit).heading(self.heading)
+        let unit = if self.factor == 1.0 { "" } else { " [MB]" };
+        Column::numbers(self.name, values, self.unit).heading(heading(self.name) + unit)
     }
 }

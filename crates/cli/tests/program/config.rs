@@ -67,7 +67,8 @@ fn runs_take_state_history_and_engine() {
     fs::write(dir.join("night.toml"), flow).unwrap();
     fs::write(dir.join("in.txt"), "one\n").unwrap();
     let mut command = program();
-    let command = command.current_dir(&dir).env("SLACKLINE_CONFIG", &file).args(["run", "night.toml"]);
+    let command =
+        command.current_dir(&dir).env("SLACKLINE_CONFIG", &file).args(["run", "night.toml", "--stats"]);
     let ran = ran(&command.output().expect("the program starts"));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(dir.join("states/night/schedule.json").is_file() && dir.join("past.history").is_file());

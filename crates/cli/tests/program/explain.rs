@@ -32,7 +32,7 @@ fn a_late_flow_learns_who_held_its_slots() {
         "reindex/crawl",
         "less urgent",
         "another order",
-        "decided by",
+        "critical path",
     ] {
         assert!(printed.contains(words), "{words:?} in\n{printed}");
     }

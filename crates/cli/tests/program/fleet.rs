@@ -52,7 +52,7 @@ fn the_bytes_are_those_of_one_machine_and_the_schedule_names_all() {
     let (one, several) = (prepared("fleet-one"), with_machines(prepared("fleet-same"), SSH, &[2, 1, 2]));
     assert_eq!(slackline(&one, &crate::runs::RUN).code, Some(0));
     for policy in ["fifo", "fair", "dmrs", "auto"] {
-        let ran = slackline(&several, &[&RUN[..], &["--policy", policy, "--again"]].concat());
+        let ran = slackline(&several, &[&RUN[..], &["--policy", policy, "--again", "--stats"]].concat());
         assert_eq!(ran.code, Some(0), "{policy}: {}{}", ran.out, ran.err);
         assert!(ran.out.contains("on 3 machines (5 generic slots)"), "{}", ran.out);
         assert!(results(&several) == results(&one), "{policy}");
@@ -500,7 +500,7 @@ fn the_nodes_of_an_allocation_are_the_machines_of_a_run_in_it() {
     assert_eq!(slackline(&one, &crate::runs::RUN).code, Some(0));
     with_slurm(&dir);
     let family = Family::new("fleet-slurm");
-    let ran = in_allocation(&family, &dir, &SLURM);
+    let ran = in_allocation(&family, &dir, &[&SLURM[..], &["--stats"]].concat());
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("on 2 machines (3 generic slots)"), "{}", ran.out);
     assert!(results(&dir) == results(&one));

@@ -14,7 +14,7 @@ const HISTORY: &str = "testdata/formats/jhist/sort.jhist";
 fn the_recorded_execution_is_shown_beside_simulations() {
     let out = done(&["compare", TRACE, "-p", "recorded,fifo"]);
     assert!(out.contains("\nrecorded "), "{out}");
-    let said = out.split("completions are off by").nth(1).expect("distances");
+    let said = out.split("simulation error: ").nth(1).expect("distances");
     assert!(said.contains("\n  fifo: ") && said.contains(" %), makespan "), "{said}");
     assert!(!said.contains("recorded: "), "{said}");
     // Without `--policies` the recorded execution is first.
@@ -165,18 +165,26 @@ fn a_log_without_what_it_is_measured_by_is_warned_of() {
         without.err
     );
     let all = run(&["compare", LOG, "-p", QUEUES, "--profile", PROFILE]);
-    assert!(!all.err.contains("this lacks"), "{}", all.err);
+    assert!(!all.err.contains("not calibrated"), "{}", all.err);
     let until = ["--machines", "4..6", "--until", "makespan:1h", "-p", "fifo"];
     let tuned = run(&[&["capacity", LOG, "--slots", "3"][..], &until].concat());
     assert!(tuned.err.contains("--profile hadoop") && !tuned.err.contains("-p recorded"), "{}", tuned.err);
     // Without a file it has one queue, unlike most clusters.
     let bare = run(&["compare", LOG, "-p", "recorded,yarn-capacity", "--profile", PROFILE]);
-    assert!(bare.err.contains("this lacks the cluster's own scheduler"), "{}", bare.err);
+    assert!(bare.err.contains("not calibrated: add the cluster's own scheduler"), "{}", bare.err);
     // With map and reduce slots ApplicationMasters hold none.
     let map_reduce = run(&["compare", TRACE, "-p", "fifo", "--map-slots", "2", "--reduce-slots", "1"]);
     assert!(map_reduce.err.contains("--profile hadoop-log:am-share=0 "), "{}", map_reduce.err);
     let other = run(&["compare", crate::NIGHTLY, "-p", "fifo"]);
     assert!(!other.err.contains("--profile"), "nothing happened there: {}", other.err);
+}
+
+#[test]
+fn a_log_is_compared_with_the_scheduler_whose_queue_file_is_in_its_folder() {
+    let csv = done(&["compare", LOG, "--format", "csv"]);
+    let names: Vec<&str> = csv.lines().skip(1).map(|row| row.split(',').next().unwrap()).collect();
+    assert_eq!(names[1], format!("yarn-capacity:file={LOG}/capacity-scheduler.xml"));
+    assert_eq!([names[0], names[2], names[3]], ["recorded", "fair", "auto"]);
 }
 
 #[test]

@@ -278,7 +278,9 @@ fn a_part_that_changes_before_another_job_reads_it_fails_that_job() {
         let ran = crate::processes::ended(engine);
         assert_eq!(ran.code, Some(1), "{reads}: {}{}", ran.out, ran.err);
         assert!(
-            ran.err.contains("f/b map 0 failed") && ran.err.contains("found other content in"),
+            ran.err.contains("f/b ")
+                && ran.err.contains(" failed, attempt")
+                && ran.err.contains("found other content in"),
             "{}",
             ran.err
         );

@@ -147,7 +147,9 @@ fn a_plan_without_a_policy_is_the_best_of_all() {
 #[test]
 fn the_table_says_how_good_the_plan_is_and_what_won() {
     let table = done(&["plan", CONTRACT]);
-    for word in ["auto: sum of response 50.0, lower bound ", "% above optimal", "winner ", "\na "] {
+    for word in
+        ["auto: weighted sum of response times 50.0 s, lower bound ", "% above optimal", "winner ", "\na "]
+    {
         assert!(table.contains(word), "{word:?} in\n{table}");
     }
     assert!(done(&["plan", CONTRACT, "-p", "flex", "--metric", "makespan"]).contains(": optimal"));

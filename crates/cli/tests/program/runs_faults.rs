@@ -139,14 +139,21 @@ fn commands_that_misbehave_fail_their_own_flow_only() {
         ("floods", "exit status: 7"),
         ("hangs", "found no end after 2 s, expected one: it was killed"),
     ] {
-        let start = format!("{flow}/j map 0 failed, attempt 2, the last: ");
+        let start = format!("{flow}/j failed, attempt 2, the last: ");
         let line = ran.err.lines().find(|line| line.contains(&start)).expect("a line says it");
         assert!(line.contains(why), "{why:?} in {line}");
         assert_eq!(visible(&dir.join(format!("{flow}.out"))), [""; 0], "{flow}");
-        let row = ran.out.lines().find(|line| line.starts_with(flow)).expect("a row says it");
-        assert!(row.ends_with("failed"), "{row}");
+        let summary = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(summary.contains(&format!(" failed: {flow}: job j: ")), "{summary}");
+        assert!(summary.contains(why), "{summary}");
+        let logs = format!("  slackline logs {flow} j --state state\n");
+        assert!(ran.out.contains(&logs), "{}", ran.out);
     }
-    assert!(ran.err.contains("4 flows failed") && ran.err.contains("good/j done"), "{}", ran.err);
+    assert!(
+        ran.out.contains(" flows finished, 4 failed\n") && ran.err.contains("good/j done"),
+        "{}",
+        ran.err
+    );
     assert_eq!(parts(&dir.join("good.out"))["part-00000"], b"one\n");
     assert_eq!(parts(&dir.join("bytes.out"))["part-00000"], bytes);
     let logs = fs::read_dir(dir.join("state/logs")).expect("logs").map(|log| log.expect("a log").path());

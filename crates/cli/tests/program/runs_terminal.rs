@@ -131,9 +131,9 @@ fn the_view_of_a_run_survives_sizes_and_keys_and_gives_the_terminal_back() {
     fs::write(dir.join("go"), "").expect("a file");
     let (code, after) = view.ended();
     assert_eq!(code, Some(0), "{after}");
-    // Messages of that time are printed after the live view, and the table follows.
+    // Messages of that time are printed after the live view, and the summary follows.
     assert!(after.contains("waits/first done") && after.contains("waits/second done"), "{after}");
-    assert!(after.contains("makespan"), "{after}");
+    assert!(after.contains("flow finished") && after.contains("outputs: "), "{after}");
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn slots_come_and_go_and_the_machine_stays_one() {
         (Some(4), Some(0)),
         "{status:#}"
     );
-    let ran = scene.finishes(&["--slots", "3"]);
+    let ran = scene.finishes(&["--slots", "3", "--stats"]);
     assert!(ran.out.contains("on 1 machine (4 generic slots)"), "{}", ran.out);
     let schedule = scene.schedule();
     let places = |segment: &Value| segment["places"][0].as_str().map(str::to_owned);
@@ -224,7 +224,7 @@ fn policies_are_shown_for_the_segments_that_they_had() {
     );
     let why = scene.family.slackline(&scene.dir, &["explain", "f", "--state", "state"]).out;
     assert!(why.contains("f under fifo, then fair:by=flow:"), "{why}");
-    let ran = scene.finishes(&["--policy", "fifo"]);
+    let ran = scene.finishes(&["--policy", "fifo", "--stats"]);
     assert!(ran.out.contains("fifo, then fair:by=flow, then fifo ran"), "{}", ran.out);
     let checked =
         scene.family.slackline(&scene.dir, &["check", "state/workload.json", "state/schedule.json"]);
@@ -376,7 +376,7 @@ fn hosts_that_join_and_leave_between_are_machines_of_the_run() {
         .collect();
     assert_eq!(machines, [("n1", 1), ("n2", 2), ("n3", 1)].into(), "{status:#}");
     fs::write(scene.dir.join("hosts"), "n1 slots=1\n").unwrap();
-    let ran = scene.finishes(&ssh);
+    let ran = scene.finishes(&[&ssh[..], &["--stats"]].concat());
     assert!(ran.out.contains("on 3 machines (4 generic slots)"), "{}", ran.out);
     let last = scene.schedule()["segments"].as_array().unwrap().last().cloned().unwrap();
     assert_eq!(last["places"], serde_json::json!(["n1/0"]), "{last:#}");

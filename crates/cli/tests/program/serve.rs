@@ -237,7 +237,9 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     );
     place.family.awaits(&format!("sleep {}", Family::long()));
     let queue = place.done(&["queue"]);
-    for words in ["local, edf (sum of response): 2 slots", "1 live, 0 queued", "flow", "of 4", "at work"] {
+    for words in
+        ["local, edf (sum of response times, s): 2 slots", "1 live, 0 queued", "flow", "of 4", "at work"]
+    {
         assert!(queue.contains(words), "{words:?} in\n{queue}");
     }
     assert!(place.done(&["queue", "--format", "csv"]).contains("\n1,flow,"));
@@ -246,7 +248,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
         assert!(whole.contains(words), "{words:?} in\n{whole}");
     }
     let printed = place.done(&["explain", "1", "f", "last"]);
-    assert!(printed.contains("waits for its input: slow map"), "{printed}");
+    assert!(printed.contains("waits for its input: slow"), "{printed}");
     assert_eq!(printed, place.done(&["explain", "--state", "1", "f", "last"]));
     assert!(place.done(&["status", "--server", &place.socket.display().to_string()]).contains("version"));
     place.done(&["submission", "hold", "1"]);

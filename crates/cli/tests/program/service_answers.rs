@@ -186,7 +186,7 @@ fn a_service_waits_for_the_one_before_to_end() {
     crate::processes::signal("TERM", child.id());
     assert_eq!(ended(child).code, Some(0));
     let printed = fs::read_to_string(&said).expect("what it said");
-    assert!(printed.ends_with("stopped; the same command goes on with what is not done\n"), "{printed}");
+    assert!(printed.ends_with("stopped; the same command resumes the unfinished flows\n"), "{printed}");
     command.stderr(File::create(&said).expect("a file"));
     let child = waits(command.spawn().expect("the program starts"));
     drop(log);

@@ -70,7 +70,7 @@ fn without_a_terminal_a_table_is_a_hundred_columns_wide() {
 
 #[test]
 fn hidden_columns_can_be_requested() {
-    let narrow = at("60", &["compare", NIGHTLY, "--policies", "all"]).out;
+    let narrow = at("50", &["compare", NIGHTLY, "--policies", "all"]).out;
     assert!(!narrow.lines().any(|line| line.ends_with("makespan")), "{narrow}");
     // A wide terminal shows no more than seven.
     let wide = at("300", &["compare", NIGHTLY, "--policies", "fifo,edf"]).out;

@@ -215,6 +215,7 @@ fn a_failed_flow_names_its_tasks() {
     assert!(found.failed && found.completed.is_none());
     let failure = |task, attempts, last| Failure { phase: map, task, attempts, last };
     assert_eq!(found.failures, [failure(0, 1, 10.0), failure(1, 2, 15.0)]);
+    assert_eq!(found.cause, Some(FailureCause { job: instance.phase(map).job, reason: None }));
     assert_eq!(found.deadline.as_ref().unwrap().verdict, Verdict::Failed);
     // The second task could start from 15 s on.
     assert_eq!((found.until, found.waits), (20.0, waits(0.0, 5.0, 15.0, 0.0, 2.5)));

@@ -9,7 +9,7 @@ use crate::policy_spec::PolicySpec;
 use crate::report::comparison;
 use crate::report::names::shown_alone;
 use crate::report::number::{Unit, counted, exact, number};
-use crate::report::table::{Column, Table, View};
+use crate::report::table::{Column, Table, View, heading};
 
 /// The question of a search, without the workload.
 #[derive(Clone, Copy, Debug)]
@@ -107,9 +107,7 @@ fn larger(found: &Capacity, value: f64) -> String {
 /// The assumption of a bisection that found no answer.
 fn unproven(found: &Capacity) -> &'static str {
     match found.method {
-        Method::Bisect => {
-            "; not all were tried, as fewer rarely do where more do not: --search every tries all"
-        }
+        Method::Bisect => "; assumed that more never hurt: --search every checks each size",
         Method::Every => "",
     }
 }
@@ -194,7 +192,9 @@ pub(crate) fn tried_columns(shown: &[SearchStep], asked: &SearchQuestion<'_>) ->
     }
     columns.push(Column::numbers("cost", &figure(&|figures| figures.cost), Unit::Measure).rank(3));
     let hours = figure(&|figures| figures.machine_hours);
-    columns.push(Column::numbers("machine_hours", &hours, Unit::Measure).heading("machine\nhours").rank(4));
+    columns.push(
+        Column::numbers("machine_hours", &hours, Unit::Measure).heading(heading("machine_hours")).rank(4),
+    );
     if let Some(price) = asked.price {
         let prices = figure(&|figures| price * figures.machine_hours);
         columns.push(Column::numbers("price", &prices, Unit::Measure).rank(2));

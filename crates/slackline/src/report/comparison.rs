@@ -13,7 +13,7 @@ use slackline_policy::unfinished::Unfinished;
 use crate::recorded::DISTANCE;
 use crate::report::names;
 use crate::report::number::{NOTHING, Unit, column, counted, duration, exact, number};
-use crate::report::table::{Best, Column, Table, View};
+use crate::report::table::{Best, Column, Table, View, fitted, heading};
 use crate::simulate::{Crowding, Simulated};
 
 pub use document::{ComparisonSubject, json};
@@ -128,7 +128,6 @@ pub fn failed(schedule: &Schedule) -> usize {
 pub(crate) struct Spec {
     /// Its name in the documents.
     pub(crate) name: &'static str,
-    heading: &'static str,
     /// Its number format.
     pub(crate) unit: Unit,
     /// Its priority: columns with the highest rank are left out first. A column of rank 0 is shown only on
@@ -136,44 +135,47 @@ pub(crate) struct Spec {
     rank: u8,
 }
 
-const fn spec(name: &'static str, heading: &'static str, unit: Unit, rank: u8) -> Spec {
-    Spec { name, heading, unit, rank }
+const fn spec(name: &'static str, unit: Unit, rank: u8) -> Spec {
+    Spec { name, unit, rank }
 }
+
+/// The number that tables show in microseconds.
+const MICROSECONDS: &str = "decision_seconds_p99";
 
 /// All numbers of the comparison document, in the order of the table.
 const SPECS: [Spec; 32] = [
-    spec("cost", "cost", Unit::Measure, 1),
-    spec("lower_bound", "lower\nbound", Unit::Measure, 0),
-    spec("gap", "gap", Unit::Gap, 2),
-    spec("rank", "mean\nrank", Unit::Measure, 3),
-    spec("missed", "missed\ndeadlines", Unit::Count, 3),
-    spec("deadlines", "deadlines", Unit::Count, 0),
-    spec("total_tardiness", "total\ntardiness", Unit::Seconds, 16),
-    spec("max_tardiness", "max\ntardiness", Unit::Seconds, 9),
-    spec("mean_response", "mean\nresponse", Unit::Seconds, 6),
-    spec("p50_response", "p50\nresponse", Unit::Seconds, 0),
-    spec("p95_response", "p95\nresponse", Unit::Seconds, 8),
-    spec("p99_response", "p99\nresponse", Unit::Seconds, 14),
-    spec("mean_wait", "mean\nwait", Unit::Seconds, 10),
-    spec("p95_wait", "p95\nwait", Unit::Seconds, 15),
-    spec("mean_slowdown", "mean\nslowdown", Unit::Measure, 0),
-    spec("max_slowdown", "max\nslowdown", Unit::Measure, 0),
-    spec("mean_bounded_slowdown", "mean bounded\nslowdown", Unit::Measure, 11),
-    spec("max_bounded_slowdown", "max bounded\nslowdown", Unit::Measure, 13),
-    spec("mean_stretch", "mean\nstretch", Unit::Measure, 0),
-    spec("max_stretch", "max\nstretch", Unit::Measure, 0),
-    spec("makespan", "makespan", Unit::Seconds, 7),
-    spec("total_completion", "total\ncompletion", Unit::Seconds, 0),
-    spec("weighted_completion", "weighted\ncompletion", Unit::Measure, 0),
-    spec("utilisation", "utilisation", Unit::Percent, 12),
-    spec("completion_error_mean", "mean error\nof completions", Unit::Percent, 17),
-    spec("completion_error_p95", "p95 error\nof completions", Unit::Percent, 18),
-    spec("makespan_error", "error of\nmakespan", Unit::Percent, 19),
-    spec("tasks", "tasks", Unit::Count, 0),
-    spec("failed", "failed", Unit::Count, 0),
-    spec("decisions", "decisions", Unit::Count, 0),
-    spec("decision_seconds_p99", "decision\np99 [µs]", Unit::Measure, 5),
-    spec("seconds", "run\n[s]", Unit::Measure, 4),
+    spec("cost", Unit::Measure, 1),
+    spec("lower_bound", Unit::Measure, 0),
+    spec("gap", Unit::Gap, 2),
+    spec("rank", Unit::Measure, 3),
+    spec("missed", Unit::Count, 3),
+    spec("deadlines", Unit::Count, 0),
+    spec("total_tardiness", Unit::Seconds, 16),
+    spec("max_tardiness", Unit::Seconds, 9),
+    spec("mean_response", Unit::Seconds, 6),
+    spec("p50_response", Unit::Seconds, 0),
+    spec("p95_response", Unit::Seconds, 8),
+    spec("p99_response", Unit::Seconds, 14),
+    spec("mean_wait", Unit::Seconds, 10),
+    spec("p95_wait", Unit::Seconds, 15),
+    spec("mean_slowdown", Unit::Measure, 0),
+    spec("max_slowdown", Unit::Measure, 0),
+    spec("mean_bounded_slowdown", Unit::Measure, 11),
+    spec("max_bounded_slowdown", Unit::Measure, 13),
+    spec("mean_stretch", Unit::Measure, 0),
+    spec("max_stretch", Unit::Measure, 0),
+    spec("makespan", Unit::Seconds, 7),
+    spec("total_completion", Unit::Seconds, 0),
+    spec("weighted_completion", Unit::Measure, 0),
+    spec("utilisation", Unit::Percent, 12),
+    spec("completion_error_mean", Unit::Percent, 17),
+    spec("completion_error_p95", Unit::Percent, 18),
+    spec("makespan_error", Unit::Percent, 19),
+    spec("tasks", Unit::Count, 0),
+    spec("failed", Unit::Count, 0),
+    spec("decisions", Unit::Count, 0),
+    spec("decision_seconds_p99", Unit::Measure, 5),
+    spec("seconds", Unit::Measure, 4),
 ];
 
 /// The valid names for `--columns`, in the order of the table.
@@ -190,7 +192,8 @@ impl Spec {
     /// A column of these numbers. If it carries no information about these results, it is shown only on
     /// request.
     pub(crate) fn column(&self, values: &[Option<f64>], texts: Vec<String>, figures: &[&Figures]) -> Column {
-        let column = Column::written(self.name, values, texts).heading(self.heading);
+        let unit = if self.name == MICROSECONDS { " [µs]" } else { "" };
+        let column = Column::written(self.name, values, texts).heading(heading(self.name) + unit);
         let any = |name: &str| figures.iter().any(|f| f.value(name).is_some_and(|value| value > 0.0));
         let says_something = match self.name {
             "missed" | "total_tardiness" | "max_tardiness" => any("deadlines"),
@@ -217,7 +220,7 @@ impl Spec {
 
     /// The value of a figure as shown. Decision times are shown in microseconds.
     pub(crate) fn value(&self, figures: &Figures) -> Option<f64> {
-        let factor = if self.name == "decision_seconds_p99" { 1e6 } else { 1.0 };
+        let factor = if self.name == MICROSECONDS { 1e6 } else { 1.0 };
         Some(figures.value(self.name)? * factor)
     }
 }
@@ -230,7 +233,8 @@ pub(crate) fn specs() -> &'static [Spec] {
 /// The table of policies, with the best values marked. Times are in seconds, or have units if seconds would
 /// be unreadable. The reasons of refused policies follow below it.
 pub fn table(rows: &[Row], view: &View) -> String {
-    columns(rows, Spec::best).render(view) + &notes(rows) + &distances(rows) + &crowding(rows)
+    let remarks = notes(rows) + &distances(rows) + &crowding(rows);
+    columns(rows, Spec::best).render(view) + &fitted(&remarks, view.width)
 }
 
 /// A row as one line of progress: the cost, the mean response time, late flows and failed flows; or the first

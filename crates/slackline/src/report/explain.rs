@@ -9,11 +9,11 @@ mod open;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::explain::{Blocked, Explanation, FlowTimes, PhaseStory, Verdict};
+use crate::explain::{Blocked, Blocker, Explanation, FlowTimes, PhaseStory, Verdict};
 use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, JobId, PhaseId, Time};
 
-use crate::report::number::{NOTHING, Unit, column, counted, duration, instant, instants, number};
+use crate::report::number::{Unit, column, counted, duration, instant, instants, number};
 use crate::report::table::{Align, Table, View, fitted, wrapped};
 
 pub use cluster_events::ClusterEvents;
@@ -28,6 +28,8 @@ const PHASES: usize = 20;
 const FAILURES: usize = 5;
 /// The fraction of the time below which waits do not count as a reason.
 const HARDLY: f64 = 0.1;
+/// The fraction of the time of a flow below which a wait is not mentioned as a reason or in advice.
+pub(super) const NEGLIGIBLE: f64 = 0.01;
 /// The fraction of idle slots from which on a remark is made.
 const IDLE: f64 = 0.01;
 
@@ -89,10 +91,20 @@ impl ExplainInput<'_> {
         &self.instance.job(job).id
     }
 
-    /// `job map`, within its flow.
+    /// `job map`, within its flow; the name of a job without reduces, such as a plain command.
     fn phase_name(&self, phase: PhaseId) -> String {
         let of = self.instance.phase(phase);
-        format!("{} {}", self.job_name(of.job), of.kind)
+        match self.instance.job(of.job).reduce {
+            None => self.job_name(of.job).to_owned(),
+            Some(_) => format!("{} {}", self.job_name(of.job), of.kind),
+        }
+    }
+
+    /// `task 3 of job map`; the name of the job if it has one task.
+    fn task_name(&self, phase: PhaseId, task: u32) -> String {
+        let has_one_task = self.instance.phase(phase).tasks().is_some_and(|tasks| tasks.count() == 1);
+        let name = self.phase_name(phase);
+        if has_one_task { name } else { format!("task {task} of {name}") }
     }
 
     /// The subject: the flow, or the job and its flow.
@@ -105,7 +117,8 @@ impl ExplainInput<'_> {
 
     /// The text.
     pub fn text(&self, view: &View) -> String {
-        let sentences = format!("{}\n{}\n{}{}", self.verdict(), self.place(), self.why(), self.failures());
+        let why = if self.explanation.cause.is_some() { self.cause_text() } else { self.why() };
+        let sentences = format!("{}\n{}\n{why}{}", self.verdict(), self.place(), self.failures());
         let mut out = fitted(&sentences, view.width);
         out.push_str(&self.open_text(view));
         out.push_str(&self.waits(view));
@@ -189,8 +202,9 @@ impl ExplainInput<'_> {
         let explanation = self.explanation;
         let blocked = &explanation.blocked;
         let total = explanation.until - explanation.released;
+        let mut out = self.long_chain();
         if blocked.seconds <= 0.0 || total <= 0.0 {
-            return String::new();
+            return out;
         }
         let starts = self.starts();
         // Time with some of the slots counts as waiting only as far as all slots would have shortened it.
@@ -223,7 +237,12 @@ impl ExplainInput<'_> {
         ];
         let (reason, is_for_slots, most, _) =
             reasons.into_iter().fold(reasons[0], |a, b| if b.3 > a.3 { b } else { a });
-        let mut out = format!("why: {reason} for {} of {}\n", duration(most), duration(total));
+        let is_own = most == own;
+        if most < NEGLIGIBLE * total || is_own && !out.is_empty() {
+            return out;
+        }
+        let word = if out.is_empty() { "why" } else { "also" };
+        let _ = writeln!(out, "{word}: {reason} for {} of {}", duration(most), duration(total));
         if !is_for_slots {
             return out;
         }
@@ -243,14 +262,55 @@ impl ExplainInput<'_> {
         out
     }
 
+    /// Says that the longest chain of jobs of a late flow takes longer than its deadline allows.
+    fn long_chain(&self) -> String {
+        let deadline = self.explanation.deadline.as_ref();
+        match deadline.filter(|of| of.verdict == Verdict::Impossible && self.explanation.job.is_none()) {
+            None => String::new(),
+            Some(deadline) => {
+                let [least, allowed] =
+                    [deadline.least, (deadline.at - self.explanation.released).max(0.0)].map(duration);
+                format!(
+                    "why: its own chain of jobs is longer than its deadline: {least} at least, {allowed} allowed\n"
+                )
+            }
+        }
+    }
+
+    /// The failed job of a failed flow, with its flow, and the jobs of the flow that did not run because of it.
+    fn cause(&self) -> Option<([&str; 2], Vec<&str>)> {
+        let cause = self.explanation.cause.as_ref()?;
+        let flow = self.explanation.flow;
+        let jobs = self.instance.flow(flow).jobs();
+        let of = |job: JobId| {
+            self.explanation.phases.iter().filter(move |story| self.instance.phase(story.phase).job == job)
+        };
+        let has_not_run = |&job: &JobId| {
+            job != cause.job && of(job).next().is_some() && of(job).all(|story| story.mean.is_none())
+        };
+        let names = [self.flow_name(self.instance.job(cause.job).flow), self.job_name(cause.job)];
+        Some((names, jobs.filter(has_not_run).map(|job| self.job_name(job)).collect()))
+    }
+
+    /// The cause of a failure in words.
+    fn cause_text(&self) -> String {
+        let Some(([flow, job], not_run)) = self.cause() else { return String::new() };
+        let reason = self.explanation.cause.as_ref().and_then(|cause| cause.reason.as_ref());
+        let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+        let so = match not_run.len() {
+            0 => String::new(),
+            _ => format!("; because of it did not run: {}", not_run.join(", ")),
+        };
+        format!("cause: job {flow}/{job} failed{reason}{so}\n")
+    }
+
     fn failures(&self) -> String {
         let failures = &self.explanation.failures;
         let mut out = String::new();
         for failure in failures.iter().take(FAILURES) {
-            let (phase, times) =
-                (self.phase_name(failure.phase), counted(u64::from(failure.attempts), "time"));
-            let last = self.at(failure.last);
-            let _ = writeln!(out, "failed: task {} of {phase}, {times}, the last at {last}", failure.task);
+            let times = counted(u64::from(failure.attempts), "time");
+            let (task, last) = (self.task_name(failure.phase, failure.task), self.at(failure.last));
+            let _ = writeln!(out, "failed: {task}, {times}, the last at {last}");
         }
         if failures.len() > FAILURES {
             let _ = writeln!(out, "failed: {} more", counted((failures.len() - FAILURES) as u64, "task"));
@@ -284,10 +344,10 @@ impl ExplainInput<'_> {
         }
         let starts = self.starts();
         let mut entries = vec![
-            ("no slot, though it had tasks to start", starts.none),
-            ("fewer slots than it could use", starts.below),
-            ("all the slots it could use", starts.cap),
-            ("its last tasks, nothing left to start", starts.last),
+            ("waiting: no slot, though it had tasks to start", starts.none),
+            ("partial: fewer slots than it could use", starts.below),
+            ("full: all the slots it could use", starts.cap),
+            ("tail: its last tasks, nothing left to start", starts.last),
         ];
         if self.there.is_some() {
             let there = [
@@ -304,8 +364,10 @@ impl ExplainInput<'_> {
             ("time", Align::Right),
             ("share", Align::Right),
         ]);
-        for ((name, value), cell) in entries.iter().zip(column(&values, Unit::Seconds)) {
-            table.row([(*name).to_owned(), cell, share(*value, total)]);
+        for (((name, _), cell), share) in
+            entries.iter().zip(column(&values, Unit::Seconds)).zip(shares(&values, total))
+        {
+            table.row([(*name).to_owned(), cell, share]);
         }
         let mut out = format!("\n{}", table.render(view));
         if explanation.job.is_some() {
@@ -337,9 +399,17 @@ impl ExplainInput<'_> {
             ("slot-seconds", Align::Right),
             ("share", Align::Right),
             ("deadline", Align::Right),
-            ("done", Align::Right),
+            ("completion", Align::Right),
             ("", Align::Left),
         ]);
+        let flow_of = |other: &Blocker| self.instance.job(other.job).flow;
+        let deadline_of = |flow: FlowId| self.instance.flow(flow).deadline.map(Time::seconds);
+        let at = |of: &dyn Fn(FlowId) -> Option<f64>| {
+            let values: Vec<_> =
+                blocked.others.iter().take(BLOCKERS).map(|other| of(flow_of(other))).collect();
+            instants(&values, self.instance.start())
+        };
+        let (deadlines, completions) = (at(&deadline_of), at(&|flow| self.flows[flow].completed));
         let rest: f64 = blocked.others.iter().skip(BLOCKERS).map(|other| other.slot_seconds).sum();
         let shown = blocked.others.iter().take(BLOCKERS);
         let values: Vec<Option<f64>> = shown
@@ -348,43 +418,36 @@ impl ExplainInput<'_> {
             .chain([rest, blocked.ams, blocked.own, blocked.idle])
             .map(Some)
             .collect();
-        let mut cells = column(&values, Unit::Measure).into_iter();
-        let all = blocked.slot_seconds();
-        for other in shown {
-            let flow = self.instance.job(other.job).flow;
-            let deadline = self.instance.flow(flow).deadline.map(Time::seconds);
+        let shares = shares(&values, blocked.slot_seconds());
+        let mut cells = column(&values, Unit::Measure).into_iter().zip(shares);
+        for (k, other) in shown.enumerate() {
+            let flow = flow_of(other);
+            let place =
+                self.flows[flow].place.map_or_else(String::new, |place| format!(" ({})", ordinal(place)));
             let name = format!("{}/{}", self.flow_name(flow), self.job_name(other.job));
+            let (held, share) = cells.next().unwrap_or_default();
             table.row([
                 name,
-                cells.next().unwrap_or_default(),
-                share(other.slot_seconds, all),
-                deadline.map_or_else(|| NOTHING.to_owned(), |at| self.at(at)),
-                self.done(flow),
-                self.slack_note(flow, deadline, other.waiting / other.slot_seconds),
+                held,
+                share,
+                deadlines[k].clone(),
+                format!("{}{place}", completions[k]),
+                self.slack_note(flow, deadline_of(flow), other.waiting / other.slot_seconds),
             ]);
         }
         let others = blocked.others.len().saturating_sub(BLOCKERS);
         let last = [
-            (counted(others as u64, "other job"), rest, others > 0),
-            ("ApplicationMasters".to_owned(), blocked.ams, blocked.ams > 0.0),
-            ("itself".to_owned(), blocked.own, blocked.own > 0.0),
-            ("no job".to_owned(), blocked.idle, blocked.idle > 0.0),
+            (counted(others as u64, "other job"), others > 0),
+            ("ApplicationMasters".to_owned(), blocked.ams > 0.0),
+            ("itself".to_owned(), blocked.own > 0.0),
+            ("no job".to_owned(), blocked.idle > 0.0),
         ];
-        for ((name, value, there), cell) in last.into_iter().zip(cells) {
+        for ((name, there), (held, share)) in last.into_iter().zip(cells) {
             if there {
-                table.row([name, cell, share(value, all)]);
+                table.row([name, held, share]);
             }
         }
         format!("\n{}{}", table.render(view), self.idle(blocked, view))
-    }
-
-    /// The completion of a flow, and its rank.
-    fn done(&self, flow: FlowId) -> String {
-        let times = self.flows[flow];
-        match (times.completed, times.place) {
-            (Some(at), Some(place)) => format!("{} ({})", self.at(at), ordinal(place)),
-            _ => "never".to_owned(),
-        }
     }
 
     /// Compares the urgency of a flow that held slots with that of the explained flow.
@@ -435,11 +498,11 @@ impl ExplainInput<'_> {
         let others = explanation.phases.iter().filter(|story| !on_chain.contains(&story.phase));
         let others: Vec<&PhaseStory> = others.collect();
         if !chain.is_empty() {
-            out.extend(["\n", &self.phase_table("decided by", "decided by", &chain, view)]);
+            out.extend(["\n", &self.phase_table("critical path", &chain, view)]);
         }
         if !others.is_empty() {
             let shown = &others[..others.len().min(PHASES)];
-            out.extend(["\n", &self.phase_table("also", "also", shown, view)]);
+            out.extend(["\n", &self.phase_table("other phases", shown, view)]);
             if shown.len() < others.len() {
                 let _ = writeln!(out, "… {} more (JSON has all)", others.len() - shown.len());
             }
@@ -456,18 +519,16 @@ impl ExplainInput<'_> {
         out + "\n"
             + &wrapped(
                 &[
-                    ("ready", "when all that comes before was done (after: what was done last)"),
-                    (
-                        "no slot, too few, all, last",
-                        "time from ready to done with no slot, fewer slots than it could use, all, its last tasks",
-                    ),
-                    ("mean, most, may", "slots held on average and at most, and how many it may hold"),
+                    ("ready", "when its input was complete"),
+                    ("waiting", "time without a slot"),
+                    ("partial, full", "time with fewer slots than it could use, and with all of them"),
+                    ("tail", "time after its last task started"),
                 ],
                 view.width,
             )
     }
 
-    fn phase_table(&self, past: &str, future: &str, stories: &[&PhaseStory], view: &View) -> String {
+    fn phase_table(&self, title: &str, stories: &[&PhaseStory], view: &View) -> String {
         let values = |get: &dyn Fn(&PhaseStory) -> Option<f64>| {
             stories.iter().map(|story| get(story)).collect::<Vec<_>>()
         };
@@ -476,35 +537,29 @@ impl ExplainInput<'_> {
         let ran = |story: &PhaseStory, value: f64| story.mean.map(|_| value);
         let columns = [
             at(&|story| story.ready),
-            at(&|story| story.started),
             at(&|story| story.ended.filter(|_| story.done || self.open.is_none())),
             of(&|story| ran(story, story.waits.none)),
             of(&|story| ran(story, story.waits.below)),
             of(&|story| ran(story, story.waits.cap)),
             of(&|story| ran(story, story.waits.last)),
-            column(&values(&|story| story.mean), Unit::Measure),
         ];
-        let mut headings = vec![(self.say(past, future), Align::Left), ("after", Align::Left)];
-        let numbers = ["ready", "start", "done", "no slot", "too few", "all", "last", "mean", "most", "may"];
+        let mut headings = vec![(title, Align::Left)];
+        let numbers = ["ready", "done", "waiting", "partial", "full", "tail"];
         headings.extend(numbers.map(|name| (name, Align::Right)));
         let mut table = Table::new(&headings);
         for (k, story) in stories.iter().enumerate() {
-            let after = match (story.gate, story.ready) {
-                (Some(gate), _) => self.phase_name(gate),
-                (None, Some(_)) => "release".to_owned(),
-                (None, None) => NOTHING.to_owned(),
-            };
             let done = if story.done { "" } else { " (not done)" };
-            let name = [format!("{}{done}", self.phase_name(story.phase)), after];
-            let counts = [story.most, story.cap].map(|n| number(f64::from(n), Unit::Count));
-            table.row(name.into_iter().chain(columns.iter().map(|column| column[k].clone())).chain(counts));
+            let name = format!("{}{done}", self.phase_name(story.phase));
+            table.row(std::iter::once(name).chain(columns.iter().map(|column| column[k].clone())));
         }
         table.render(view)
     }
 }
 
-fn share(part: f64, all: f64) -> String {
-    if all > 0.0 { number(part / all, Unit::Percent) } else { NOTHING.to_owned() }
+/// Each part as a percentage of `all`.
+fn shares(parts: &[Option<f64>], all: f64) -> Vec<String> {
+    let share = |part: &Option<f64>| part.filter(|_| all > 0.0).map(|part| part / all);
+    column(&parts.iter().map(share).collect::<Vec<_>>(), Unit::Percent)
 }
 
 #[cfg(test)]
@@ -515,12 +570,13 @@ mod tests {
     use crate::explain::Explainer;
     use crate::{Options, Registry, simulate};
 
-    /// The headline of a flow that waits 10 s for another one and then runs 15 s, with this deadline.
-    fn reason(deadline: &str) -> String {
+    /// A flow that waits `waits` seconds for another one and then runs `runs` seconds, with this deadline: its
+    /// reasons and the titles of its advice.
+    fn explained(waits: f64, runs: f64, deadline: &str) -> (String, Vec<&'static str>) {
         let text = format!(
             "slackline = 1\ncluster.machines = [{{ name = \"n\", slots = 2 }}]\n\
-             [[flows]]\nid = \"a\"\njobs = [{{ id = \"j\", map = {{ tasks = 2, seconds = 10.0 }} }}]\n\
-             [[flows]]\nid = \"b\"\n{deadline}\njobs = [{{ id = \"j\", map = {{ tasks = 2, seconds = 15.0 }} }}]\n"
+             [[flows]]\nid = \"a\"\njobs = [{{ id = \"j\", map = {{ tasks = 2, seconds = {waits:.1} }} }}]\n\
+             [[flows]]\nid = \"b\"\n{deadline}\njobs = [{{ id = \"j\", map = {{ tasks = 2, seconds = {runs:.1} }} }}]\n"
         );
         let imported = read_workload("t.toml", text.as_bytes(), None, &ImportOptions::default()).unwrap();
         let instance = Instance::new(&imported.draft).unwrap();
@@ -537,19 +593,33 @@ mod tests {
             open: None,
             there: None,
         };
-        input.why().lines().next().unwrap_or_default().to_owned()
+        (input.why(), input.advice().iter().map(|(title, _)| *title).collect())
     }
 
     #[test]
     fn the_headline_names_what_made_a_flow_late() {
+        let reason = |deadline: &str| explained(10.0, 15.0, deadline).0;
+        let first = |why: &str| why.lines().next().unwrap_or_default().to_owned();
         let waited = "why: no slot for 10.0 s of 25.0 s";
-        assert_eq!(reason("deadline = 20.0"), waited, "alone it would have been on time");
-        assert_eq!(reason("deadline = 12.0"), waited, "alone it would have been late by less");
+        assert_eq!(first(&reason("deadline = 20.0")), waited, "alone it would have been on time");
+        assert_eq!(first(&reason("")), waited, "it took longer than alone");
+        let long = "why: its own chain of jobs is longer than its deadline: 15.0 s at least, ";
+        let both = reason("deadline = 12.0");
         assert!(
-            reason("deadline = 2.0").starts_with("why: its own work, "),
-            "alone it would have been late by more"
+            both.starts_with(&format!("{long}12.0 s allowed\nalso: no slot for 10.0 s of 25.0 s\n")),
+            "{both}"
         );
-        assert_eq!(reason(""), waited, "it took longer than alone");
+        assert_eq!(reason("deadline = 2.0"), format!("{long}2.00 s allowed\n"));
+    }
+
+    #[test]
+    fn waits_below_a_hundredth_of_the_time_are_no_reason_and_get_no_advice() {
+        let (why, advice) = explained(0.5, 100.0, "deadline = 100.2");
+        assert_eq!(why, "");
+        assert_eq!(advice, ["an earlier start", "at the very least"]);
+        let (why, advice) = explained(2.0, 100.0, "deadline = 101.0");
+        assert!(why.starts_with("why: no slot for 2.0"), "{why}");
+        assert!(advice.starts_with(&["more slots"]) && advice.contains(&"slots sooner"), "{advice:?}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn table(instance: &Instance, schedule: &Schedule, most: usize, view: &View)
         numbers("response", Unit::Seconds, &|row| row.completion.map(|c| c - row.release)).rank(2),
         at("deadline", &deadline).rank(1),
         numbers("cost", Unit::Measure, &|row| row.cost).rank(3),
-        Column::words("status", words(&|row| verdict(instance, row).to_owned())).heading("").rank(1),
+        Column::words("status", words(&|row| verdict(instance, row).to_owned())).rank(1),
     ]);
     let mut out = table.render_first(view, most);
     let more = rows().count().saturating_sub(most);

@@ -60,13 +60,46 @@ pub fn cluster(instance: &Instance) -> String {
     format!("{} ({slot_kinds} {slots}{speeds})", counted(u64::from(cluster.n_machines()), "machine"))
 }
 
-/// `sum of response` or `makespan`: the quantity to minimize.
+/// `sum of response times, s` or `makespan, s`: the quantity to minimize, with its unit.
 pub fn objective(objective: Objective) -> String {
-    match (objective.metric, objective.combine) {
-        (Metric::Makespan, _) => Metric::Makespan.name().to_owned(),
-        (metric, Combine::Sum) => format!("sum of {metric}"),
-        (metric, Combine::Max) => format!("largest {metric}"),
-    }
+    with_unit(objective, false)
+}
+
+/// As [`objective`], with `weighted` if weights of the flows count.
+pub fn objective_of(instance: &Instance) -> String {
+    with_unit(instance.objective(), is_weighted(instance))
+}
+
+fn with_unit(objective: Objective, is_weighted: bool) -> String {
+    let (name, unit) = named(objective, is_weighted);
+    if unit.is_empty() { name } else { format!("{name},{unit}") }
+}
+
+/// Whether flows have different weights than 1.
+fn is_weighted(instance: &Instance) -> bool {
+    instance.flows().iter().any(|flow| flow.weight != 1.0)
+}
+
+/// The name of an objective, and the unit of its value.
+pub(crate) fn named(objective: Objective, is_weighted: bool) -> (String, &'static str) {
+    let (many, one, unit, has_weight) = match objective.metric {
+        Metric::Makespan => return (Metric::Makespan.name().to_owned(), " s"),
+        Metric::Completion => ("completion times", "completion time", " s", true),
+        Metric::Response => ("response times", "response time", " s", true),
+        Metric::Stretch => ("stretches", "stretch", "", true),
+        Metric::Slowdown => ("slowdowns", "slowdown", "", true),
+        Metric::Tardy => ("late flows", "cost of a late flow", "", true),
+        Metric::Tardiness => ("tardiness", "tardiness", " s", true),
+        Metric::Lateness => ("lateness", "lateness", " s", true),
+        Metric::Sla => ("SLA costs", "SLA cost", "", false),
+        _ => ("piecewise linear costs", "piecewise linear cost", "", false),
+    };
+    let weighted = if is_weighted && has_weight { "weighted " } else { "" };
+    let name = match objective.combine {
+        Combine::Sum => format!("{weighted}sum of {many}"),
+        Combine::Max => format!("maximum {weighted}{one}"),
+    };
+    (name, unit)
 }
 
 /// The workload, the cluster, the load and the start if it is known, one line each.
@@ -125,8 +158,7 @@ pub fn warnings_of(slot_kinds: Vec<Load>) -> Vec<String> {
     let warning = |load: Load| {
         let offered = load.offered.filter(|_| load.is_too_much)?;
         Some(format!(
-            "offered load of the {} slots is {}: flows arrive faster than they can be served, so how long \
-             they take depends on how long the workload goes on",
+            "the {} slots are overloaded (load {}): response times grow with the length of the trace",
             load.slot_kind.name(),
             number(offered, Unit::Percent),
         ))
@@ -143,9 +175,11 @@ pub fn bound(bound: Option<f64>) -> String {
     }
 }
 
-/// `edf: sum of response 1,234, lower bound 1,000: at most 23.4 % above optimal`.
-pub fn outcome(schedule: &Schedule, status: &str) -> String {
-    let cost = schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure));
+/// `edf: sum of response times 1,234 s, lower bound 1,000: at most 23.4 % above optimal`.
+pub fn outcome(instance: &Instance, schedule: &Schedule, status: &str) -> String {
+    let (objective, unit) = named(schedule.objective, is_weighted(instance));
+    let cost =
+        schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure) + unit);
     let bound = match (schedule.lower_bound, schedule.clock) {
         (None, Clock::Measured) => {
             "no lower bound, because durations are not those of the workload".to_owned()
@@ -161,7 +195,6 @@ pub fn outcome(schedule: &Schedule, status: &str) -> String {
         Some(_) if !says_nothing => format!(": {status}"),
         _ => String::new(),
     };
-    let objective = objective(schedule.objective);
     format!("{}: {objective} {cost}, {bound}{status}\n", schedule.policy)
 }
 

@@ -59,6 +59,21 @@ pub fn instant(seconds: f64, start: Option<&Start>) -> String {
     clock.unwrap_or_else(|| duration(seconds))
 }
 
+/// A difference as a percentage with its sign, without one if it rounds to zero.
+pub(crate) fn signed_percent(share: f64) -> String {
+    let percent = (share * 1000.0).round() / 10.0;
+    if percent == 0.0 { "0.0 %".to_owned() } else { format!("{percent:+.1} %") }
+}
+
+/// `4 maps, 2 reduces`; `5 tasks` of a job without reduces, such as a plain command.
+pub fn tasks_of_job(maps: u64, reduces: u64) -> String {
+    if reduces == 0 {
+        counted(maps, "task")
+    } else {
+        format!("{}, {}", counted(maps, "map"), counted(reduces, "reduce"))
+    }
+}
+
 /// A single number.
 pub fn number(value: f64, unit: Unit) -> String {
     write(value, unit, value.abs())
@@ -198,8 +213,11 @@ mod tests {
     fn odd_numbers_are_readable() {
         assert_eq!(number(-0.001, Unit::Measure), "0.00");
         assert_eq!(number(-1234.5, Unit::Count), "-1,234");
+        assert_eq!([-0.0004, 0.0004, -0.01].map(signed_percent), ["0.0 %", "0.0 %", "-1.0 %"]);
+        assert_eq!(column(&[Some(-0.0004), Some(0.2)], Unit::Percent), ["0.0 %", "20.0 %"]);
         assert_eq!(number(1e18, Unit::Measure), "1.000e18");
         assert_eq!(number(f64::INFINITY, Unit::Measure), "inf");
+        assert_eq!((tasks_of_job(1, 0), tasks_of_job(2, 1)), ("1 task".into(), "2 maps, 1 reduce".into()));
         assert_eq!(counted(1, "flow"), "1 flow");
         assert_eq!(counted(1000, "task"), "1,000 tasks");
     }

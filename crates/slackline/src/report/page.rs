@@ -136,7 +136,7 @@ impl<'a> Page<'a> {
         let with_bars = drawn().all(Drawn::is_few);
         let names = shown_names(&self.rows);
         let policies = self.rows.iter().zip(names).zip(&self.drawn);
-        let objective = headline::objective(self.instance.objective());
+        let objective = headline::objective_of(self.instance);
         Document {
             version: 1,
             tick: scale.seconds(),

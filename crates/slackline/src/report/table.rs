@@ -78,6 +78,12 @@ impl View {
     }
 }
 
+/// The heading of a column: the words of its name, on at most two lines.
+pub fn heading(name: &str) -> String {
+    let (words, last) = name.rsplit_once('_').unwrap_or(("", name));
+    if words.is_empty() { last.to_owned() } else { format!("{}\n{last}", words.replace('_', " ")) }
+}
+
 /// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {

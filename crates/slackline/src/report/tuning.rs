@@ -5,7 +5,7 @@ use slackline_model::Instance;
 
 use crate::report::headline;
 use crate::report::number::{Unit, counted, duration, exact, number};
-use crate::report::table::{Best, Column, Table, View, fitted};
+use crate::report::table::{Best, Column, Table, View, fitted, heading};
 use crate::tune::{Choice, Front, Method, Mode, Request, Rule, Times, Tuned};
 
 /// The valid names for `--columns`.
@@ -154,7 +154,7 @@ pub(crate) fn compared_columns(request: &Request, tuned: &Tuned) -> Vec<Column> 
 fn choice_table(rows: &Rows<'_>) -> Table {
     let numbers = |name: &str, unit, value: &dyn Fn(&Choice) -> f64| {
         let values: Vec<Option<f64>> = rows.iter().map(|(_, choice, _)| Some(value(choice))).collect();
-        Column::numbers(name, &values, unit).heading(name.replace('_', "\n"))
+        Column::numbers(name, &values, unit).heading(heading(name))
     };
     Table::of(vec![
         Column::words("", rows.iter().map(|&(name, ..)| name)),

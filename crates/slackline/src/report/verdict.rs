@@ -14,9 +14,9 @@ pub fn line(verdict: &Verdict) -> String {
         Verdict::Not { why, .. } => return format!("not feasible: {why}\n"),
         Verdict::Feasible { schedule, report } => (schedule, report),
     };
+    let (objective, unit) = headline::named(schedule.objective, false);
     let mut line = format!(
-        "feasible: {} under {}, {} {}, {}",
-        headline::objective(schedule.objective),
+        "feasible: {objective} under {}, {} {}{unit}, {}",
         schedule.policy,
         if report.failed > 0 { "cost of the flows that are done" } else { "cost" },
         number(cost(report), Unit::Measure),

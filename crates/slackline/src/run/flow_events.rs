@@ -55,12 +55,16 @@ impl Cause {
     /// The place and the error in one line: `job j, map 3: found exit status: 7`.
     pub fn sentence(&self) -> String {
         let task = self.task.map_or_else(String::new, |id| format!(", {} {}", id.phase.name(), id.task));
-        let mut lines = self.message.lines();
-        let first = lines.next().unwrap_or_default();
-        // Only the last line of the command's output. The first line of the message introduces it.
-        let last = lines.next_back().map_or_else(String::new, |line| format!(" {line}"));
-        format!("job {}{task}: {first}{last}", self.job)
+        format!("job {}{task}: {}", self.job, summary(&self.message))
     }
+}
+
+/// An error message in one line: its first line, and the last one, which is from the output of the command.
+pub(super) fn summary(message: &str) -> String {
+    let mut lines = message.lines();
+    let first = lines.next().unwrap_or_default();
+    let last = lines.next_back().map_or_else(String::new, |line| format!(" {line}"));
+    format!("{first}{last}")
 }
 
 /// The state of a watched flow.

@@ -165,7 +165,7 @@ impl<F: FnMut(&str)> Sink for Hooks<F> {
         for (event, _) in std::mem::take(&mut self.children) {
             let waited = PATIENCE.as_secs();
             (self.warn)(&format!(
-                "--on-{event}: its command has not ended after {waited} s, and goes on alone"
+                "--on-{event}: its command has not ended after {waited} s, and continues alone"
             ));
         }
     }

@@ -231,13 +231,13 @@ impl NumberedAttempt<'_> {
             AttemptOutcome::Failed(message) if said.is_empty() => ("failed", message.as_str()),
             AttemptOutcome::Failed(message) => ("failed", message.lines().next().unwrap_or_default()),
         };
+        let has_one_task = asked.maps + asked.reduces == 1;
+        let task = if has_one_task { String::new() } else { format!(" {} {}", id.phase.name(), id.task) };
         let place = asked.places.of_several(id.phase, self.attempt.slot);
         let place = place.map_or_else(String::new, |(machine, _)| format!(" on {machine}"));
         writeln!(
             out,
-            "── {flow}/{job} {} {}, attempt {}, {how}{place} at {} after {}",
-            id.phase.name(),
-            id.task,
+            "── {flow}/{job}{task}, attempt {}, {how}{place} at {} after {}",
             self.nth,
             instant(end as f64 / 1e6, start.as_ref()),
             duration(self.attempt.micros() as f64 / 1e6)

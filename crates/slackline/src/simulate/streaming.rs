@@ -70,7 +70,7 @@ pub fn needs_whole(empty: &Instance, options: &Options) -> Option<String> {
     } else if options.sim.profile.is_some() {
         Some("AMs of jobs, which share slots (--profile), can only be judged with all others".to_owned())
     } else if !options.plans.is_empty() {
-        Some("plans made elsewhere are of flows that are known beforehand".to_owned())
+        Some("plans made elsewhere need flows that are known in advance".to_owned())
     } else {
         None
     }

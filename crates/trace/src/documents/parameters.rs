@@ -115,7 +115,7 @@ fn parse_values(text: &str) -> Result<Vec<String>, String> {
 }
 
 fn too_many() -> String {
-    format!("found more than {VALUES_MAX} values, expected at most so many")
+    format!("found more than {VALUES_MAX} values, expected no more")
 }
 
 /// The values from one to another, both included: days, or whole numbers, which are as wide as the first.

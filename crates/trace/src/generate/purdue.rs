@@ -21,7 +21,7 @@ pub(super) const GENERATOR: Generator = Generator {
     name: "purdue",
     summary: "the 30 Purdue benchmark jobs measured for the job-ordering paper (tables 1 and 2)",
     params: &[
-        Param::new("jobs", "30", Values::Count(1, 30), "the first so many; the paper uses 10, 20 and 30"),
+        Param::new("jobs", "30", Values::Count(1, 30), "the number of jobs; the paper uses 10, 20 and 30"),
         Param::new(
             "spread",
             "mean",

@@ -39,7 +39,7 @@ pub(super) const COST: Param = Param::new(
     "cost",
     "metric",
     Values::Choice(&["metric", "sla"]),
-    "what a flow costs: the objective's metric, or SLA steps of its own (weights are then 1)",
+    "what a flow costs: the objective's metric, or its own SLA steps (weights are then 1)",
 );
 
 /// The objective: the sum of `metric`, or of step costs if flows have them.

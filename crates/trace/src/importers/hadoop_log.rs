@@ -42,7 +42,7 @@ pub(super) const FAILED_JOBS: Param = Param::new(
     "failed-jobs",
     "keep",
     Values::Choice(&["keep", "drop"]),
-    "what becomes of jobs of a log that failed or were killed",
+    "how to treat jobs of a log that failed or were killed",
 );
 
 /// The longest name of a job that is kept, characters.
@@ -175,12 +175,7 @@ impl Log {
                 return;
             }
         }
-        diagnostics.add_of(
-            "task",
-            job.located,
-            job.line,
-            "with input in known places, which are not looked at",
-        );
+        diagnostics.add_of("task", job.located, job.line, "with input in known places, which are ignored");
         self.map_reduce |= is_of_hadoop_1(&job.id);
         self.jobs.extend(convert_job(job, diagnostics));
     }

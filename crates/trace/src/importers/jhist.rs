@@ -118,7 +118,7 @@ fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceEr
             match folder.text(&conf).ok().and_then(|text| properties(&text)) {
                 Some(properties) => configure(&mut job, &properties),
                 None => {
-                    log.diagnostics.add_of("job", 1, 1, "with a configuration that is none, not looked at");
+                    log.diagnostics.add_of("job", 1, 1, "with an invalid configuration, ignored");
                 }
             }
         }

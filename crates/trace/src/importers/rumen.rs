@@ -137,7 +137,7 @@ impl LoggedObjects for Trace {
         diagnostics.add_all(
             "machine",
             named,
-            "of the topology, which does not say how many slots they have: not looked at",
+            "of the topology, which does not say how many slots they have: ignored",
         );
         Ok(Vec::new())
     }

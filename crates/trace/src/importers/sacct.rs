@@ -250,8 +250,7 @@ impl Rows {
         last.submit = submit;
         if flow.id == last.id {
             last.times += 1;
-            diagnostics
-                .add(line, "another record of the job above, which was queued again: a flow of its own");
+            diagnostics.add(line, "another record of the job above, which was queued again: a separate flow");
             flow.id = format!("{}~{}", last.id, last.times);
         } else {
             (last.id, last.times) = (flow.id.clone(), 1);
@@ -411,7 +410,7 @@ JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS
                 ("CANCELLED before it ran, left out", 1),
                 ("CANCELLED, kept with the time that it ran", 1),
                 ("no number of processors, given 1", 1),
-                ("another record of the job above, which was queued again: a flow of its own", 1),
+                ("another record of the job above, which was queued again: a separate flow", 1),
                 ("RUNNING, left out", 1),
                 ("submitted before the row above, kept as it is", 1),
             ]

@@ -174,7 +174,7 @@ impl Rows {
         let status = row.number(Column::Status)?.map(|status| status as i64);
         let (submit, run) = (row.number(Column::Submit)?, row.number(Column::Run)?);
         let left_out = match (status, submit, run) {
-            (Some(2..=4), ..) => Some("part of a job that has a line of its own (status 2 to 4), left out"),
+            (Some(2..=4), ..) => Some("part of a job that has its own line (status 2 to 4), left out"),
             (_, None, _) => Some("no submit time, left out"),
             (Some(5), _, None | Some(0.0)) => Some("cancelled before it ran, left out"),
             (_, _, None) => Some("no run time, left out"),
@@ -323,7 +323,7 @@ mod tests {
                 ("cancelled while it ran, kept with the time that it ran", 11),
                 ("submitted before the row above, kept as it is", 11),
                 ("no number of processors, given 1", 11),
-                ("part of a job that has a line of its own (status 2 to 4), left out", 12),
+                ("part of a job that has its own line (status 2 to 4), left out", 12),
                 ("no run time, left out", 13),
             ]
         );

@@ -1,11 +1,8 @@
 //! The content of the live view: the state of a run as texts.
 
 use slackline::report::number::{counted, duration, instants};
-use slackline::run::{FlowState, FlowStatus, JobState, NamedAttempt, Stage, StateOfRun};
+use slackline::run::{FlowState, FlowStatus, JobFigures, JobState, NamedAttempt, Stage, StateOfRun};
 use slackline_model::cost::is_late;
-
-/// Below this length, in seconds, times are shown as seconds and not by the clock.
-const SHORT: f64 = 100.0;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ViewContent {
@@ -109,13 +106,10 @@ fn mood(flow: &FlowState, now: f64) -> Mood {
 /// Some moment of a flow.
 type Moment<'a> = &'a dyn Fn(&FlowState) -> Option<f64>;
 
-/// The deadline, the predicted and the actual completion of a flow as texts, as clock times if that is
-/// useful.
+/// The deadline, the predicted and the actual completion of a flow as texts: clock times if the start
+/// is known.
 pub(crate) fn times<const N: usize>(state: &StateOfRun, columns: [Moment<'_>; N]) -> [Vec<String>; N] {
-    let times = |flow: &FlowState| [flow.deadline, flow.predicted, flow.completion];
-    let last = state.flows.iter().flat_map(times).flatten().fold(0.0, f64::max);
-    let start = state.start.as_ref().filter(|_| last >= SHORT);
-    columns.map(|of| instants(&state.flows.iter().map(of).collect::<Vec<_>>(), start))
+    columns.map(|of| instants(&state.flows.iter().map(of).collect::<Vec<_>>(), state.start.as_ref()))
 }
 
 impl From<&StateOfRun> for ViewContent {
@@ -139,7 +133,7 @@ impl From<&StateOfRun> for ViewContent {
             at_work: state
                 .at_work
                 .iter()
-                .map(|one| Task { flow: one.flow.clone(), text: running_task(one, state.now) })
+                .map(|one| Task { flow: one.flow.clone(), text: running_task(state, one) })
                 .collect(),
             events: events(state),
         }
@@ -192,14 +186,19 @@ fn job(job: &JobState) -> Job {
 }
 
 /// A running task in words.
-pub(crate) fn running_task(one: &NamedAttempt, now: f64) -> String {
+pub(crate) fn running_task(state: &StateOfRun, one: &NamedAttempt) -> String {
     let NamedAttempt { flow, job, machine, attempt, .. } = one;
     let of = machine.as_ref().map_or_else(String::new, |machine| format!(" of {machine}"));
     let slot = attempt.slot().map_or_else(String::new, |slot| format!(", slot {slot}{of}"));
-    let since = duration((now - one.since()).max(0.0));
+    let since = duration((state.now - one.since()).max(0.0));
+    let is_its = |figures: &JobFigures| figures.flow == *flow && figures.job == *job;
+    let mut figures = state.flows.iter().flat_map(|flow| &flow.jobs).map(|job| &job.figures);
+    let has_one_task = figures.any(|figures| is_its(figures) && figures.tasks().total == 1);
+    let id = attempt.id;
+    let task = if has_one_task { String::new() } else { format!(" {} {}", id.phase.name(), id.task) };
     let progress = attempt.progress.words();
     let progress = if progress.is_empty() { progress } else { format!(", {progress}") };
-    format!("{flow}/{job} {} {}{slot}, for {since}{progress}", attempt.id.phase.name(), attempt.id.task)
+    format!("{flow}/{job}{task}{slot}, for {since}{progress}")
 }
 
 /// The recorded ends of jobs and flows, and passed deadlines, the earliest first.

@@ -178,15 +178,20 @@ fn job_columns(jobs: &[Job]) -> Vec<Column> {
     let phase =
         |(done, total): (usize, usize)| if total > 0 { format!("{done}/{total}") } else { String::new() };
     let phases = |k: usize| jobs.iter().map(|job| phase(job.phases[k])).collect::<Vec<_>>();
-    vec![
+    let has_reduces = jobs.iter().any(|job| job.phases[1].1 > 0);
+    let reduces = has_reduces.then(|| Column::new("reduces", 1, phases(1)).right());
+    let mut columns = vec![
         Column::new("job", 0, of(|job| job.name.clone())),
         Column::new("after", 5, of(|job| job.after.clone())),
-        Column::new("maps", 0, phases(0)).right(),
-        Column::new("reduces", 1, phases(1)).right(),
+        Column::new(if has_reduces { "maps" } else { "tasks" }, 0, phases(0)).right(),
+    ];
+    columns.extend(reduces);
+    columns.extend([
         Column::new("at work", 2, of(|job| non_zero(job.at_work as u64))).right(),
         Column::new("failed", 3, of(|job| non_zero(job.failed))).right(),
         Column::new("a task took", 4, of(|job| job.took.clone())).right(),
-    ]
+    ]);
+    columns
 }
 
 fn keys(selection: &Selection) -> Line<'static> {
@@ -202,8 +207,8 @@ fn keys(selection: &Selection) -> Line<'static> {
 }
 
 const QUESTION: [&str; 4] = [
-    "The run goes on unless you stop it.",
-    "l    leave the view, and go on with lines",
+    "The run continues unless you stop it.",
+    "l    leave the view, and print lines",
     "s    stop the run; the same command resumes it",
     "esc  stay",
 ];
@@ -214,7 +219,7 @@ fn help(viewer: Viewer) -> Vec<String> {
             "q       asks whether to leave the view or to stop the run",
             "ctrl-C  stops the run; the same command resumes it",
         ],
-        Viewer::Observer => ["q       leaves the view; the run goes on", "ctrl-C  the same"],
+        Viewer::Observer => ["q       leaves the view; the run continues", "ctrl-C  the same"],
     };
     let lines = [
         "↑ ↓     choose a flow or a job (also k j, page up and down, home, end)",

@@ -248,9 +248,10 @@ pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
     let answer = answer.map_err(|error| anyhow!("{}: {error}", source.name))?;
     drop(shown);
     let head = format!(
-        "{}\n{}\n",
+        "{}\n{}\ncost: {}\n",
         headline::flows(source.short_name(), &loaded.instance),
-        report::outcome(&found, &question)
+        report::outcome(&found, &question),
+        headline::objective_of(&loaded.instance)
     );
     let body = match asked.output.form() {
         Form::Table => report::table(&found, &question, asked.all, &view),

@@ -10,6 +10,7 @@ mod sweep;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use slackline::import::Loaded;
 use slackline::report::{Figures, Row, comparison};
 use slackline::{PolicySpec, recorded};
 
@@ -49,8 +50,6 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let past = HistoryFile::read(&args.simulation)?;
     let read = |workload: &PathBuf| input::read(workload, args.output.file());
     let sources = args.workloads.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
-    let named = once(args.policies.iter().flat_map(|several| several.0.clone()));
-    let mut policies: Vec<PolicySpec> = named.into_iter().map(|policy| args.answers.of(policy)).collect();
     let shapes =
         shapes.iter().map(|shape| shape.options(&tables.importers)).collect::<anyhow::Result<Vec<_>>>()?;
     let first = args.shape.root_seed();
@@ -58,14 +57,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let samples = Samples { sources: &sources, every: args.each, seeds: &seeds };
     let mut of_first = Some(samples.of(&sources[0], &shapes[0], first)?);
     let loaded = of_first.as_ref().and_then(|samples| Some(&samples.first()?.loaded));
-    // What really happened stands first beside the policies that are compared unless others are asked for; it
-    // did on one cluster.
-    if !is_swept
-        && loaded.is_some_and(|loaded| loaded.recorded.is_some())
-        && policies.iter().map(PolicySpec::spec).eq(tables.policies.usual())
-    {
-        policies.insert(0, tables.policies.parse(recorded::NAME)?);
-    }
+    let policies = policies(args, tables, loaded, is_swept)?;
     args.simulation.check_policies(&policies)?;
     input::report_remarks(&policies);
     // Tables of groups and of several sizes do not show how far the rows are from what happened.
@@ -99,6 +91,26 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let infeasible = |row: &Row| row.result.is_err();
     let no = sizes.iter().flatten().flat_map(|round| &round.rows).any(|row| failed(row) || infeasible(row));
     Ok(if no { Answer::No } else { Answer::Yes })
+}
+
+/// The policies that are named; by default the usual ones, after the recorded execution if the log has one,
+/// which is for one cluster.
+fn policies(
+    args: &Compare,
+    tables: &Tables,
+    loaded: Option<&Loaded>,
+    is_swept: bool,
+) -> anyhow::Result<Vec<PolicySpec>> {
+    if !args.policies.is_empty() {
+        let named = once(args.policies.iter().flat_map(|several| several.0.clone()));
+        return Ok(named.into_iter().map(|policy| args.answers.of(policy)).collect());
+    }
+    let has_deadlines =
+        loaded.is_some_and(|loaded| loaded.instance.flows().iter().any(|flow| flow.deadline.is_some()));
+    let usual = tables.policies.usual(&args.workloads[0], has_deadlines)?;
+    let has_recorded = !is_swept && loaded.is_some_and(|loaded| loaded.recorded.is_some());
+    let recorded = has_recorded.then(|| tables.policies.parse(recorded::NAME)).transpose()?;
+    Ok(recorded.into_iter().chain(usual).collect())
 }
 
 /// A table of groups has nothing to show where no flows are in any.

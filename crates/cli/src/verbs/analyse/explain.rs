@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
-use slackline::explain::{Explainer, Unfinished};
+use slackline::explain::{Explainer, FailureCause, Unfinished};
 use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
 use slackline::names::{listed, unknown};
 use slackline::report::explain::{ClusterEvents, ExplainInput, Open, OpenPhase, csv, json};
-use slackline::run::{RunInspection, SoFar, Stage, StateOfRun, TaskId, so_far};
+use slackline::run::{FailedJob, RunInspection, SoFar, Stage, StateOfRun, TaskId, so_far};
+use slackline_model::instance::Job;
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, PhaseKind, Schedule};
 use slackline_serve::api::Explanation;
@@ -176,7 +177,13 @@ fn of_run(args: &Explain, question: &Question<'_>, state: &Path, states: &Path) 
     write_explanation(
         args,
         question,
-        &ExplainedSchedule { explainer, plan: false, open: open.as_ref(), there: there.as_ref() },
+        &ExplainedSchedule {
+            explainer,
+            plan: false,
+            open: open.as_ref(),
+            there: there.as_ref(),
+            look: Some(&look),
+        },
     )
 }
 
@@ -238,7 +245,13 @@ fn of_schedule(
     write_explanation(
         args,
         question,
-        &ExplainedSchedule { explainer: Explainer::new(instance, &schedule), plan, open: None, there: None },
+        &ExplainedSchedule {
+            explainer: Explainer::new(instance, &schedule),
+            plan,
+            open: None,
+            there: None,
+            look: None,
+        },
     )
 }
 
@@ -247,6 +260,16 @@ struct ExplainedSchedule<'a> {
     plan: bool,
     open: Option<&'a Open>,
     there: Option<&'a ClusterEvents>,
+    /// The run, if it is the schedule of one.
+    look: Option<&'a RunInspection>,
+}
+
+/// The job of a run whose failure prevented a flow from finishing.
+fn failure_cause(instance: &Instance, look: &RunInspection, flow: FlowId) -> Option<FailureCause> {
+    let failed = FailedJob::of_inspection(look, &instance.flow(flow).id)?;
+    let is_it = |job: &Job| job.id == failed.job && instance.flow(job.flow).id == failed.flow;
+    let (job, _) = instance.jobs().iter_enumerated().find(|(_, job)| is_it(job))?;
+    Some(FailureCause { job, reason: Some(failed.reason) })
 }
 
 fn write_explanation(
@@ -254,15 +277,19 @@ fn write_explanation(
     question: &Question<'_>,
     shown: &ExplainedSchedule<'_>,
 ) -> anyhow::Result<Answer> {
-    let ExplainedSchedule { explainer, plan, open, there } = shown;
+    let ExplainedSchedule { explainer, plan, open, there, look } = shown;
     let instance = explainer.instance();
     let flow = flow_named(instance, question.flow)?;
     let job = question.job.map(|name| job_named(instance, flow, name)).transpose()?;
+    let mut explanation = explainer.explain(flow, job).context("found a job of another flow")?;
+    if let (Some(look), true) = (look, explanation.failed) {
+        explanation.cause = failure_cause(instance, look, flow).or(explanation.cause);
+    }
     let explained = ExplainInput {
         instance,
         policy: explainer.policy(),
         plan: *plan,
-        explanation: &explainer.explain(flow, job).context("found a job of another flow")?,
+        explanation: &explanation,
         flows: explainer.flow_times(),
         open: *open,
         there: *there,

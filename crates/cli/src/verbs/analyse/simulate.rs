@@ -51,7 +51,7 @@ Examples:
   slackline simulate nightly.toml -p flex --knowledge learned --history past.json
   slackline simulate nightly.toml -p woha-lpf --plan-file nightly.plan
 
-JSON is the schedule document; JSONL has it line by line, written while the simulation goes on, for schedules \
+JSON is the schedule document; JSONL has it line by line, written during the simulation, for schedules \
 larger than memory; CSV has a row a flow. A workload in lines (.jsonl), or any with --stream, is read meanwhile \
 too. `slackline policies` lists the policies.")]
 pub(crate) struct Simulate {
@@ -83,7 +83,7 @@ pub(crate) struct Simulate {
     /// Say for each decision of auto how much better anything could have done, and what each rule alone would
     /// cost
     ///
-    /// A lower bound on the cost of the flows that were there, whatever was done from then on, beside what
+    /// A lower bound on the cost of the flows that were there, under any later decisions, beside what
     /// auto believed; and one run for every rule. As dear as all of that.
     #[arg(long, help_heading = "Output", hide_short_help = true, conflicts_with = "stream")]
     certificates: bool,
@@ -313,7 +313,7 @@ fn write(
     if let Some(certificates) = certificates {
         report::certificates::note(certificates, &mut meta);
     }
-    let summary = headline::lines(name, instance) + &headline::outcome(schedule, &meta.status);
+    let summary = headline::lines(name, instance) + &headline::outcome(instance, schedule, &meta.status);
     let form = match args.output.form() {
         SimulationForm::Of(form) => form,
         SimulationForm::Lines => {

@@ -40,12 +40,12 @@ program made each file.
 
 --report writes a page, DIR/index.html: each figure as a picture, beside it what its paper says, and whether our rows bear it \
 out (verdicts.csv has that in short); without EXPERIMENT also what the papers print that does not hold, with counterexamples. Figures \
-that are in DIR already are kept, so that a run that was stopped goes on.
+that are in DIR already are kept, so that the command resumes a stopped run.
 
 --adversary changes small workloads at random (simulated annealing, as PISA does for list schedulers) until \
 POLICY costs as many times as much as another or as the optimum, by exhaustive search, as can be found. DIR gets the worst \
 ones, reduced to what matters, and summary.csv. METRIC is summed over the flows; \"max slowdown\" is its largest. Where \
-costs may be 0, 1 is added to both. If POLICY costs more on none of the workloads, that is said and none is written.")]
+costs may be 0, 1 is added to both. If POLICY costs more on none of the workloads, the command says so and writes none.")]
 pub(crate) struct Repro {
     /// Experiment, or EXPERIMENT/FIGURE, or a specification of your own, FILE.toml (docs/experiments.md);
     /// without one, they are listed
@@ -54,7 +54,7 @@ pub(crate) struct Repro {
     /// Figures of it [default: all]
     #[arg(value_name = "FIGURE")]
     figures: Vec<String>,
-    /// A specification of your own, whatever its name ends in
+    /// A specification of your own, with any file ending
     #[arg(long, value_name = "FILE", conflicts_with = "experiment")]
     spec: Option<PathBuf>,
     /// Average over seeds 0 to N-1 instead of as many as the figure says

@@ -28,9 +28,9 @@ Examples:
   slackline clean --state .slackline/nightly --intermediates
   slackline clean --histories past.history --older-than 90d --dry-run
 
-Outputs are never removed, nor is anything of a run that goes on, or that was stopped and can be resumed. What is \
+Outputs are never removed, nor are files of a run that is active, or that was stopped and can be resumed. What is \
 removed of a state directory is what the run keeps there; without it the run is not known any more, so that the same \
-command would begin anew, and refuse to write over its outputs.
+command would start over, and refuse to write over its outputs.
 
 Of a history the earliest runs are removed: those that started so long ago, if --older-than says how long, and no more \
 than make it small enough, if --larger-than says how small. What simulations have kept in it stays.")]

@@ -42,18 +42,14 @@ const WORDS: [(&str, Option<u8>); 5] =
 
 /// Every number that is kept of a job. One of rank 0 is shown only where it is asked for.
 const NUMBERS: [Number<JobCost>; 8] = [
-    number("maps", "maps", Unit::Count, 2, |cost| Some(cost.maps as f64)),
-    number("map_seconds", "seconds of\nall maps", Unit::Measure, 0, |cost| {
-        Some(cost.record(PhaseKind::Map).seconds)
-    }),
-    number("seconds_per_map", "seconds\na map", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Map)),
-    number("reduces", "reduces", Unit::Count, 2, |cost| Some(cost.reduces as f64)),
-    number("reduce_seconds", "seconds of\nall reduces", Unit::Measure, 0, |cost| {
-        Some(cost.record(PhaseKind::Reduce).seconds)
-    }),
-    number("seconds_per_reduce", "seconds\na reduce", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Reduce)),
-    megabytes("bytes_in", "read\nMB", 3, |cost| Some(cost.bytes_in as f64)),
-    megabytes("bytes_out", "written\nMB", 3, |cost| Some(cost.bytes_out as f64)),
+    number("maps", Unit::Count, 2, |cost| Some(cost.maps as f64)),
+    number("map_seconds", Unit::Measure, 0, |cost| Some(cost.record(PhaseKind::Map).seconds)),
+    number("seconds_per_map", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Map)),
+    number("reduces", Unit::Count, 2, |cost| Some(cost.reduces as f64)),
+    number("reduce_seconds", Unit::Measure, 0, |cost| Some(cost.record(PhaseKind::Reduce).seconds)),
+    number("seconds_per_reduce", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Reduce)),
+    megabytes("bytes_in", 3, |cost| Some(cost.bytes_in as f64)),
+    megabytes("bytes_out", 3, |cost| Some(cost.bytes_out as f64)),
 ];
 
 /// The names of all columns, in order.

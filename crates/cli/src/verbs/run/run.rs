@@ -3,10 +3,12 @@
 mod choice;
 mod live;
 mod page;
+mod summary;
 mod table;
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -50,7 +52,7 @@ An input \"@job\" is the output of an earlier job. Paths are relative to the cur
 
 If the run is killed, the same command resumes it. A finished job is not run again unless its definition, inputs or \
 output changed; the output of the run names the reason. The journal, the logs of failed attempts, \
-the resolved workload and the schedule of what happened are in the directory of --state.")]
+the resolved workload and the executed schedule are in the directory of --state.")]
 pub(crate) struct Run {
     /// Flow file, whose jobs have run sections; - for standard input
     ///
@@ -104,6 +106,9 @@ pub(crate) struct Run {
     state: Option<PathBuf>,
     #[command(flatten)]
     progress: ProgressFlags,
+    /// After the summary, print tables of flows, predictions and jobs
+    #[arg(long, conflicts_with = "quiet", help_heading = "Output")]
+    stats: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -122,7 +127,7 @@ struct ProgressFlags {
     /// Print a line for each task
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
-    /// Print errors only, and no table
+    /// Print errors only, and no summary
     #[arg(long, short)]
     quiet: bool,
     /// On a terminal, print lines instead of showing the live view
@@ -248,7 +253,10 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     match outcome.failed() {
         0 => Ok(Answer::Yes),
         failed => {
-            out::warn(format_args!("{} failed; the reasons are above", counted(failed as u64, "flow")));
+            // On a terminal the summary says so.
+            if args.output.file().is_some() || !std::io::stdout().is_terminal() {
+                out::warn(format_args!("{} failed", counted(failed as u64, "flow")));
+            }
             Ok(Answer::No)
         }
     }
@@ -369,7 +377,7 @@ impl Run {
             Ok(announced) => Some(announced),
             Err(error) => {
                 if self.progress.verbose {
-                    out::warn(format_args!("other runs are not told of this one: {error}"));
+                    out::warn(format_args!("other runs cannot see this one: {error}"));
                 }
                 None
             }
@@ -382,18 +390,22 @@ impl Run {
         match self.output.form() {
             Form::Table => {
                 let view = out::view(file);
+                let record = run.record();
+                let summary = summary::summary(&record, outcome, &run.request().state, &view);
+                if !self.stats {
+                    return out::text(file, &summary);
+                }
                 let head = headline::lines(name, &outcome.instance);
                 let predicted = run.prediction().map_err(with_flag_names)?;
                 let columns = table::Columns { policy: &self.policy, has_history: self.history.is_some() };
                 let text = columns.table(predicted.as_ref(), outcome, figures, &view);
-                let did = JobFigures::all(run.record().workload, run.record().attempts);
-                let jobs = jobs::table(&did, &view);
+                let jobs = jobs::table(&JobFigures::all(record.workload, record.attempts), &view);
                 let files = format!(
-                    "schedule of what happened: {}\nits workload: {}\n",
+                    "executed schedule: {}\nits workload: {}\n",
                     outcome.schedule_file.display(),
                     outcome.workload_file.display()
                 );
-                out::text(file, &format!("{head}\n{text}\n{jobs}\n{files}"))
+                out::text(file, &format!("{summary}\n{head}\n{text}\n{jobs}\n{files}"))
             }
             Form::Csv => out::text(file, &flows::csv(&outcome.instance, &outcome.schedule)),
             Form::Json => out::data(file, |out| {

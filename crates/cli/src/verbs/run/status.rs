@@ -8,7 +8,7 @@ use anyhow::bail;
 use clap::Args;
 use serde_json::{Value, json};
 use slackline::PolicySpec;
-use slackline::report::number::{counted, duration, exact, instant, instants};
+use slackline::report::number::{counted, duration, exact, instant, instants, tasks_of_job};
 use slackline::report::table::fitted;
 use slackline::report::{Align, Column, Table, View};
 use slackline::run::{
@@ -267,13 +267,13 @@ fn kept(state: &StateOfRun, view: &View) -> String {
     let mut table = Table::new(&[
         ("flow", Align::Left),
         ("job", Align::Left),
-        ("maps", Align::Right),
-        ("reduces", Align::Right),
+        ("tasks", Align::Left),
         ("run begun at", Align::Left),
     ]);
     for job in &state.kept {
         let begun = instant(0.0, Some(&clock::local(job.started)));
-        table.row([job.flow.clone(), job.job.clone(), job.maps.to_string(), job.reduces.to_string(), begun]);
+        let tasks = tasks_of_job(job.maps.into(), job.reduces.into());
+        table.row([job.flow.clone(), job.job.clone(), tasks, begun]);
     }
     table.render(view)
 }
@@ -299,7 +299,7 @@ fn machines(state: &StateOfRun, view: &View) -> String {
 }
 
 fn at_work(state: &StateOfRun) -> String {
-    let line = |one: &NamedAttempt| format!("  {}\n", running_task(one, state.now));
+    let line = |one: &NamedAttempt| format!("  {}\n", running_task(state, one));
     let all = state.at_work.len();
     let mut out = format!("at work: {}\n", counted(all as u64, "attempt"));
     out.extend(state.at_work.iter().take(AT_WORK).map(line));

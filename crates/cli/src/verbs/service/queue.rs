@@ -25,7 +25,7 @@ Examples:
   slackline queue --all --user anna
   slackline queue --in failed,rejected --format csv
 
-A row a flow; a submission that has not begun has one of its own. A time after ~ is a guess: how long the tasks take is not known yet. `slackline status NUMBER` shows all of one.")]
+One row for each flow, and one for each submission that has not started. A time after ~ is a guess: how long the tasks take is not known yet. `slackline status NUMBER` shows all of one.")]
 pub(crate) struct Queue {
     /// Those that are over as well, as far as they are remembered
     #[arg(long)]
@@ -39,7 +39,7 @@ pub(crate) struct Queue {
     /// Only those of this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The latest so many
+    /// At most N submissions, the latest
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = value::whole::<usize>(1, 1_000_000))]
     limit: usize,
     #[command(flatten)]

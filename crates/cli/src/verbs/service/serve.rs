@@ -62,7 +62,7 @@ ask the service, through its socket in the state directory or the address of --l
 (/openapi.json). See docs/serve.md.
 
 All flows run as the user who started the service, so it does not start as root unless --allow-root is given. What was acknowledged is on disk: stopped by ctrl-C, TERM or in any other way, it \
-goes on where it was when it is started again, and nothing that is done is done twice. Started while the one before is about to end, it \
+resumes when it is started again, and repeats no finished work. Started while the one before is about to end, it \
 waits up to ten seconds for that.")]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Serve {
@@ -83,7 +83,7 @@ pub(crate) struct Serve {
     predict_with: Option<PolicySpec>,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
-    /// What a flow costs, whatever its document says [default: response]
+    /// What a flow costs, instead of the metric of its document [default: response]
     ///
     /// With tardiness the policy goes by deadlines, and by how late flows are; with response by how long they
     /// take, deadlines or not.
@@ -186,7 +186,7 @@ struct LimitFlags {
     live_by_user: usize,
     /// What the tasks of one user may hold at a time, such as slots=8 [default: everything]
     ///
-    /// Slots that nobody else wants stay free then.
+    /// Slots beyond the quota stay free even if no other user needs them.
     #[arg(long, hide_short_help = true, value_name = "slots=N")]
     quota: Option<Quota>,
     /// Submissions that may wait
@@ -289,7 +289,7 @@ fn exit_after_timeout() {
 
 /// The message and the answer after a stop by a signal.
 fn stopped() -> Answer {
-    out::talk("stopped; the same command goes on with what is not done");
+    out::talk("stopped; the same command resumes the unfinished flows");
     Answer::Yes
 }
 

@@ -53,8 +53,8 @@ is. What is answered is on disk there. With --schedule it recurs: its five field
 and day of week; a time that clocks leave out when they are put forward comes as much later, and one that \
 there is twice counts once.
 
-With --wait-for-prediction and --if-late reject it is waited for the prediction, for five minutes at most and through restarts \
-of the service, and not where none can come: it is held, the service drains, or files are missing. What it waits for is said.
+With --wait-for-prediction and --if-late reject the command waits for the prediction, for at most five minutes, also through restarts \
+of the service. It does not wait if no prediction can come: the submission is held, the service drains, or files are missing. It then names the reason.
 
 Exit codes: 0 submitted (with --wait: done), 1 rejected or left out (with --wait: failed or cancelled), 2 refused, \
 3 submitted, but nothing was predicted: it stays in the queue, or on its way.")]
@@ -112,7 +112,7 @@ pub(crate) struct Submit {
     /// Wait until it is over
     #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
     wait: bool,
-    /// Wait until it is said when it is going to be done, and what it means for others
+    /// Wait for the prediction of its completion, and of its effect on other flows
     #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
     wait_for_prediction: bool,
     /// Print the number of the submission alone
@@ -496,7 +496,7 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
             _ => String::new(),
         };
         let chance =
-            flow.chance.map_or_else(String::new, |chance| format!(", in {chance:.0} % of courses it does"));
+            flow.chance.map_or_else(String::new, |chance| format!(", chance of meeting it: {chance:.0} %"));
         let _ = writeln!(text, "{}: done at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
     }
     for late in &prediction.makes_late {

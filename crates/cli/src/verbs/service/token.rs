@@ -29,13 +29,13 @@ A token is shown once, when it is made; the service keeps a hash of it. It is se
 service. What is added or removed here counts at once, without a restart of the service. The state directory has to be there: `slackline \
 serve` makes it.")]
 pub(crate) struct Token {
-    /// Make a token for somebody, and print it
+    /// Make a token for a user or a program, and print it
     #[arg(long, value_name = "NAME", requires = "role", conflicts_with = "remove")]
     add: Option<String>,
     /// What they may: look at everything, submit and change what is their own, or operate it all
     #[arg(long, value_name = "ROLE", value_parser = roles(), requires = "add")]
     role: Option<Role>,
-    /// Remove the token of somebody
+    /// Remove the token of this name
     #[arg(long, value_name = "NAME")]
     remove: Option<String>,
     /// State directory of the service [default: serve, below the directory of runs]

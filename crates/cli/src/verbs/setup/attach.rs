@@ -68,7 +68,7 @@ struct Attach {
     policy: PolicySpec,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
-    /// History of what jobs took, which learns what these take
+    /// History with the durations of jobs; it also learns from these jobs
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
     /// Only say what would be done; nothing is written to the cluster
@@ -172,7 +172,7 @@ impl Attach {
         }
         let slots: u32 = cluster.machines().iter().map(|machine| machine.count).sum();
         let how = match cluster.table() {
-            _ if self.dry_run => "looked at only: nothing is written".to_owned(),
+            _ if self.dry_run => "dry run: nothing is written".to_owned(),
             Some(table) => format!("by {}", table.display()),
             None => "by priorities alone".to_owned(),
         };

@@ -18,7 +18,7 @@ Examples:
   $EDITOR \"$(slackline config --path)\"
 
 The defaults file is TOML and may say any of these:
-  state = \"/var/lib/slackline\"   # where each run has a directory of its own
+  state = \"/var/lib/slackline\"   # each run has a directory below it
   history = \"~/past.history\"     # run --history
   engine = \"local:slots=4\"       # run --engine
   policy = \"edf\"                 # run --policy, simulate --policy

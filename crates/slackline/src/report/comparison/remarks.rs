@@ -3,7 +3,7 @@
 
 use super::{Figures, Row, shown_names};
 use crate::recorded::DISTANCE;
-use crate::report::number::duration;
+use crate::report::number::{Unit, duration, number, signed_percent};
 use crate::simulate::Crowding;
 
 /// The fraction of the makespan from which on crowding is reported.
@@ -13,15 +13,15 @@ const CROWDED: f64 = 0.1;
 pub fn distances(rows: &[Row]) -> String {
     let line = |(row, name): (&Row, String)| {
         let [mean, p95, makespan] = DISTANCE.map(|name| row.result.as_ref().ok()?.metric(name));
-        let (mean, p95, makespan) = (mean? * 100.0, p95? * 100.0, makespan? * 100.0);
-        Some(format!("  {name}: {mean:.1} % (95th percentile {p95:.1} %), makespan {makespan:+.1} %\n"))
+        let [mean, p95] = [mean?, p95?].map(|share| number(share, Unit::Percent));
+        Some(format!("  {name}: {mean} (95th percentile {p95}), makespan {}\n", signed_percent(makespan?)))
     };
     let lines: String = rows.iter().zip(shown_names(rows)).filter_map(line).collect();
     if lines.is_empty() {
         return lines;
     }
     format!(
-        "from what was recorded, completions are off by, as parts of the recorded response, on average:\n{lines}"
+        "simulation error: mean difference to the recorded completion, relative to the response time\n{lines}"
     )
 }
 

@@ -2,7 +2,7 @@
 
 use crate::explain::{Deadline, SlotKindNeed, Verdict};
 
-use super::ExplainInput;
+use super::{ExplainInput, NEGLIGIBLE};
 use crate::report::number::{Unit, duration, number};
 
 /// The share of slots that less urgent flows must hold for advice about the order.
@@ -17,12 +17,7 @@ impl ExplainInput<'_> {
         let Some(deadline) = &self.explanation.deadline else { return Vec::new() };
         let mut lines = match deadline.verdict {
             Verdict::Met => return Vec::new(),
-            Verdict::Failed => {
-                return vec![(
-                    "not more slots",
-                    "the flow failed; see the tasks that failed and their logs".to_owned(),
-                )];
-            }
+            Verdict::Failed => return vec![self.repair()],
             Verdict::Impossible => return vec![self.impossible(deadline)],
             Verdict::TooSmall => vec![self.too_small(deadline)],
             Verdict::Slots | Verdict::NotEnough => self.slots(deadline).into_iter().collect(),
@@ -50,6 +45,19 @@ impl ExplainInput<'_> {
         ("no number of slots", why)
     }
 
+    fn repair(&self) -> Advice {
+        let why = self.cause().map_or_else(
+            || "the flow failed; see the tasks that failed and their logs".to_owned(),
+            |([flow, job], _)| format!("job {flow}/{job} failed; `slackline logs {flow} {job}` shows why"),
+        );
+        ("repair the failed job", why)
+    }
+
+    /// Whether a wait is too short, compared with the time of the flow, to give advice on it.
+    fn is_negligible(&self, wait: f64) -> bool {
+        wait < NEGLIGIBLE * (self.explanation.until - self.explanation.released)
+    }
+
     fn too_small(&self, deadline: &Deadline) -> Advice {
         let (alone, allowed) = (duration(deadline.alone), self.allowed(deadline));
         let why = format!(
@@ -64,10 +72,14 @@ impl ExplainInput<'_> {
         if let Some(why) = self.slow_starts() {
             return Some(("fewer jobs or sooner starts", why));
         }
-        let (lost, late) = (duration(self.explanation.waits.lost), duration(late));
-        let gain = format!("with all it could use, when it could use them, it is done about {lost} earlier");
+        let lost = self.explanation.waits.lost;
+        if self.is_negligible(lost) {
+            return None;
+        }
+        let (lost, late) = (duration(lost), duration(late));
+        let gain = format!("with unlimited slots it finishes about {lost} earlier");
         Some(match deadline.verdict {
-            Verdict::Slots => ("more slots", format!("{gain}; it is {late} late")),
+            Verdict::Slots => ("more slots", format!("{gain} and meets its deadline ({late} late now)")),
             _ => ("more than slots", format!("{gain}, but it is {late} late: its own work takes too long")),
         })
     }
@@ -76,7 +88,7 @@ impl ExplainInput<'_> {
     /// help.
     fn slow_starts(&self) -> Option<String> {
         let starts = self.starts();
-        (starts.ams > starts.none).then(|| {
+        (starts.ams > starts.none && !self.is_negligible(starts.ams)).then(|| {
             let [ams, containers] = [starts.ams, starts.containers].map(duration);
             format!("its ApplicationMasters took {ams} to start, and the first containers of its phases {containers}")
         })
@@ -86,21 +98,22 @@ impl ExplainInput<'_> {
     fn order(&self, deadline: &Deadline) -> Option<Advice> {
         let blocked = &self.explanation.blocked;
         let others: f64 = blocked.others.iter().map(|other| other.slot_seconds).sum();
-        if others <= 0.0 || self.explanation.job.is_some() {
+        if others <= 0.0 || self.explanation.job.is_some() || self.is_negligible(self.explanation.waits.lost)
+        {
             return None;
         }
         let share = deadline.less_urgent / others;
         Some(if share >= WORTH_AN_ORDER {
             let share = number(share, Unit::Percent);
             let why = format!(
-                "{share} of what others held while it wanted more was held by flows with later deadlines or \
+                "{share} of the slots that others held while it wanted more belonged to flows with later deadlines or \
                  none: serve it before them"
             );
             ("another order", why)
         } else {
             let share = number(1.0 - share, Unit::Percent);
             let why = format!(
-                "{share} of what others held while it wanted more was held by flows whose deadlines are not \
+                "{share} of the slots that others held while it wanted more belonged to flows whose deadlines are not \
                  later, or by its own jobs"
             );
             ("not an order by deadlines", why)
@@ -110,7 +123,11 @@ impl ExplainInput<'_> {
     /// Whether its waits without a slot are longer than its lateness.
     fn sooner(&self, deadline: &Deadline) -> Option<Advice> {
         let (none, late) = (self.explanation.waits.none, deadline.lateness?);
-        if self.explanation.job.is_some() || none < late || self.slow_starts().is_some() {
+        if self.explanation.job.is_some()
+            || none < late
+            || self.is_negligible(none)
+            || self.slow_starts().is_some()
+        {
             return None;
         }
         let word = self.say("was", "is");

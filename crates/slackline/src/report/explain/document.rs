@@ -59,6 +59,10 @@ pub fn json(input: &ExplainInput<'_>) -> String {
         "deadline": explanation.deadline.as_ref().map(deadline),
         "advice": input.advice().iter().map(|(what, why)| json!({ "what": what, "why": why })).collect::<Vec<_>>(),
         "phases": explanation.phases.iter().map(|story| of_phase(input, story)).collect::<Vec<_>>(),
+        "cause": input.cause().map(|([flow, job], not_run)| {
+            let reason = explanation.cause.as_ref().and_then(|cause| cause.reason.as_deref());
+            json!({ "flow": flow, "job": job, "reason": reason, "not_run": not_run })
+        }),
         "failures": explanation.failures.iter().map(failure).collect::<Vec<_>>(),
         "losses": explanation.losses.iter().map(loss).collect::<Vec<_>>(),
     });

@@ -153,7 +153,8 @@ impl<O: LoggedObjects> LoggedLines<O> {
             self.latest = rank.0;
             let workflow = std::mem::take(&mut job.workflow);
             if workflow.is_known() {
-                let what = "of a workflow, a flow of its own in a stream, which does not wait for what it comes after";
+                let what =
+                    "of a workflow, a separate flow in a stream, which does not wait for what it comes after";
                 self.log.diagnostics.add_of("job", 1, job.line, what);
             }
             let line = job.line;

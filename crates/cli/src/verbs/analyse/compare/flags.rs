@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValue;
 use slackline::import::PieceSpan;
-use slackline::registry::ALL;
 use slackline::report::comparison;
 
 use crate::args::listed::NamedValue;
@@ -35,12 +34,14 @@ pub(crate) struct Compare {
     /// Of several, figures are means over them.
     #[arg(value_name = "WORKLOAD", required = true)]
     pub(super) workloads: Vec<PathBuf>,
-    /// Policies, or all
+    /// Policies, or all [default: fifo,fair,edf,auto]
     ///
-    /// As in fifo,fair:by=flow. all means the baselines and the policies of the papers; rule, auto and
-    /// Hadoop's schedulers are named beside it, as in all,auto. What follows command: is all one program with
-    /// its arguments, commas included.
-    #[arg(long, short, value_name = "P,Q", default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
+    /// As in fifo,fair:by=flow. The default has edf only if flows have deadlines. If the folder of a Hadoop
+    /// log has capacity-scheduler.xml or fair-scheduler.xml, that scheduler replaces fifo. If the log has
+    /// recorded times, recorded comes first. all means the baselines and the policies of the papers; name rule,
+    /// auto and Hadoop's schedulers beside it, as in all,auto. The rest after command: is one program with its
+    /// arguments, commas included.
+    #[arg(long, short, value_name = "P,Q", value_parser = policy::several_of_standard(), help_heading = "Policy")]
     pub(super) policies: Vec<policy::PolicyList>,
     /// Longest that the simulation of a policy may take
     ///

@@ -28,7 +28,7 @@ impl ResultWriter<'_> {
     pub(super) fn write(&self, rounds: &[Round]) -> anyhow::Result<()> {
         let (args, view) = (self.args, self.view);
         let form = args.output.form();
-        let head = format!("{}{}", self.headlines(rounds), self.remarks(rounds));
+        let head = self.headlines(rounds) + &self.remarks(rounds);
         let sample = self.samples.word();
         let body = match (form, rounds) {
             (Form::Table, [only]) => match args.by {
@@ -58,10 +58,8 @@ impl ResultWriter<'_> {
 
     /// Writes what all samples gave on clusters of several sizes, as a table or CSV.
     pub(super) fn write_sizes(&self, sizes: &[Vec<Round>]) -> anyhow::Result<()> {
-        let of_size =
-            |rounds: &Vec<Round>| self.headlines(rounds).trim_end_matches(&objective(rounds)).to_owned();
-        let heads = sizes.iter().map(of_size);
-        let head = heads.collect::<String>() + &objective(&sizes[0]) + &self.remarks(&sizes[0]);
+        let heads = sizes.iter().map(|rounds| self.headlines(rounds));
+        let head = heads.collect::<String>() + &self.remarks(&sizes[0]);
         let sample = self.samples.word();
         let is_table = self.args.output.form() == Form::Table;
         let body = if sizes[0].len() == 1 {
@@ -110,21 +108,25 @@ impl ResultWriter<'_> {
         self.args.report.write(&page)
     }
 
-    /// Remarks on the figures: how they are made, and what the bound covers.
+    /// The objective, and remarks on the figures: how they are made, and what the bound covers.
     fn remarks(&self, rounds: &[Round]) -> String {
-        const TIMES: &str = "times are seconds unless they show units";
+        const TIMES: &str = "times without a unit are in seconds";
+        let objective = &rounds[0].objective_text;
         // A bound holds for the durations of the workload, not for distorted ones.
         let no_bound = self.args.simulation.options().distorts().then_some(
             "no lower bound and no gaps, because --jitter makes durations others than the workload's",
         );
         let is_swept = self.args.shape.sizes().len() > 1;
         match (rounds, no_bound) {
-            ([_], None) if is_swept => TIMES.to_owned(),
-            ([only], None) => format!("{}; {TIMES}", headline::bound(only.bound)),
-            ([_], Some(why)) => format!("{why}; {TIMES}"),
+            ([_], None) if is_swept => format!("cost: {objective}; {TIMES}"),
+            ([only], None) => format!("cost: {objective}; {}; {TIMES}", headline::bound(only.bound)),
+            ([_], Some(why)) => format!("cost: {objective}; {why}; {TIMES}"),
             (_, why) => {
                 let why = why.map_or_else(String::new, |why| format!("; {why}"));
-                format!("{}: means ± half their 95 % interval; {TIMES}{why}", self.counted(rounds))
+                format!(
+                    "cost: {objective}; {}: means ± half their 95 % interval; {TIMES}{why}",
+                    self.counted(rounds)
+                )
             }
         }
     }
@@ -148,7 +150,7 @@ impl ResultWriter<'_> {
         // With each seed every flow comes again.
         let flows = rounds.iter().map(|round| round.flows).sum::<u64>() / self.samples.seeds.len() as u64;
         let (title, flows) = (self.samples.title(), counted(flows, "flow"));
-        format!("{title}: {flows} on {}\n{}", first.cluster, objective(rounds))
+        format!("{title}: {flows} on {}\n", first.cluster)
     }
 
     /// The options of a round, with how the workload was cut.
@@ -193,9 +195,4 @@ fn of_sizes(sizes: &[Vec<Round>]) -> Vec<OnSize<Row>> {
     let rows =
         |rounds: &Vec<Round>| OnSize { machines: rounds[0].machines, policies: rounds[0].rows.clone() };
     sizes.iter().map(rows).collect()
-}
-
-/// `sum of response, `: the end of the headlines.
-fn objective(rounds: &[Round]) -> String {
-    format!("{}, ", headline::objective(rounds[0].objective))
 }

@@ -53,6 +53,8 @@ pub(super) struct Round {
     pub(super) bound: Option<f64>,
     pub(super) headlines: String,
     pub(super) objective: Objective,
+    /// Its name with its unit.
+    pub(super) objective_text: String,
     pub(super) options: RecordedOptions,
     /// The data of the page for each policy, if this round is drawn.
     pub(super) drawn: Vec<Option<Drawn>>,
@@ -109,8 +111,6 @@ pub(super) fn round(
     if let Some(error) = unwritten.into_inner() {
         return Err(error);
     }
-    let objective = headline::objective(instance.objective());
-    let headlines = format!("{}{objective}, ", headline::lines(source.short_name(), instance));
     // A bound holds for the durations of the workload, not for distorted ones.
     let is_exact = options.clock() == Clock::Exact;
     let mut options = loaded.options.clone();
@@ -122,8 +122,9 @@ pub(super) fn round(
         cluster: headline::cluster(instance),
         rows: rows(setting, instance, &compared),
         bound: is_exact.then(|| bound.get(instance)).flatten(),
-        headlines,
+        headlines: headline::lines(source.short_name(), instance),
         objective: instance.objective(),
+        objective_text: headline::objective_of(instance),
         options,
         drawn: page_rows.map_or_else(Vec::new, PageRows::into_drawn),
     })

@@ -1,11 +1,12 @@
 //! Which jobs of a flow file are run: the flags, and the table of a dry run.
 
 use clap::Args;
-use slackline::report::number::{Unit, counted};
+use slackline::report::number::{Unit, counted, instants};
 use slackline::report::table::fitted;
 use slackline::report::{Align, Column, Table, View};
 use slackline::run::{Choices, ForeignOutput, JobVerdict, Preview, Verdict};
 use slackline_model::cost::is_late;
+use slackline_model::instance::Flow;
 use slackline_model::{Start, Time};
 
 #[derive(Args, Debug)]
@@ -75,7 +76,7 @@ pub(super) fn table(preview: &Preview, view: &View) -> String {
         words("flow", &|job| job.flow.clone()),
         words("job", &|job| job.job.clone()),
         Column::numbers("tasks", &tasks, Unit::Count).rank(2),
-        words("what", &|job| describe(job).0.to_owned()).heading(""),
+        words("what", &|job| describe(job).0.to_owned()),
         words("why", &|job| describe(job).1).rank(1),
     ]);
     let work = preview.jobs.iter().filter(|job| matches!(job.verdict, Verdict::Run(_) | Verdict::Resumed));
@@ -117,17 +118,19 @@ fn flows(preview: &Preview, view: &View) -> String {
         ("predicted\ncompletion", Align::Right),
         ("", Align::Left),
     ]);
-    for flow in instance.flows().iter() {
-        let at = |seconds: Option<f64>| {
-            seconds.map_or_else(String::new, |at| slackline::report::number::instant(at, start))
-        };
+    let at = |of: &dyn Fn(&Flow) -> Option<f64>| {
+        instants(&instance.flows().iter().map(of).collect::<Vec<_>>(), start)
+    };
+    let deadlines = at(&|flow| flow.deadline.map(Time::seconds));
+    let done_at = at(&|flow| completions.get(flow.id.as_str()).copied());
+    for (k, flow) in instance.flows().iter().enumerate() {
         let (deadline, done) = (flow.deadline.map(Time::seconds), completions.get(flow.id.as_str()).copied());
         let verdict = match (deadline, done) {
             (Some(deadline), Some(done)) if is_late(done, deadline) => "late",
             (Some(_), Some(_)) => "on time",
             _ => "",
         };
-        table.row([flow.id.clone(), at(deadline), at(done), verdict.to_owned()]);
+        table.row([flow.id.clone(), deadlines[k].clone(), done_at[k].clone(), verdict.to_owned()]);
     }
     for flow in preview.prevented_flows() {
         table.row([flow, "", "", "cannot be run"]);

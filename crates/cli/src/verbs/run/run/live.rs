@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use slackline::PolicySpec;
-use slackline::report::number::{counted, duration, instant};
+use slackline::report::number::{counted, duration, instant, tasks_of_job};
 use slackline::run::{
     Forecast, JobOverview, JobVerdict, LostOutput, Note, Overview, Progress, Reason, Request, RunEvent, Sink,
     StateOfRun, Stop, TaskId, Verdict, look,
@@ -126,9 +126,13 @@ impl RunDisplay {
         }
     }
 
-    /// `nightly/extract map 3`.
+    /// `nightly/extract map 3`; of a job with one task the name of the job.
     fn name(&self, id: TaskId) -> String {
-        format!("{} {} {}", self.jobs[id.job as usize].name, id.phase.name(), id.task)
+        let job = &self.jobs[id.job as usize];
+        if job.maps + job.reduces == 1 {
+            return job.name.clone();
+        }
+        format!("{} {} {}", job.name, id.phase.name(), id.task)
     }
 
     /// Reports the end of a task, if the verbosity includes it.
@@ -200,9 +204,7 @@ impl Sink for RunDisplay {
                 ));
                 if recovered.paused >= LONG_PAUSE {
                     let pause = duration(recovered.paused.seconds());
-                    out::talk(format_args!(
-                        "nobody was at work on it for {pause}, which counts for deadlines"
-                    ));
+                    out::talk(format_args!("no process ran it for {pause}; this time counts for deadlines"));
                 }
             }
             Note::Unrunnable { flow, job, problem } => {
@@ -320,8 +322,7 @@ impl Sink for RunDisplay {
                     0 => String::new(),
                     n => format!(", {} skipped", counted(n, "record")),
                 };
-                let (maps, reduces) = (job.maps as u64, job.reduces as u64);
-                let tasks = format!("{}, {}", counted(maps, "map"), counted(reduces, "reduce"));
+                let tasks = tasks_of_job(job.maps as u64, job.reduces as u64);
                 say(now, &format!("{} done ({tasks}{skipped}){flow}", job.name));
             }
             // Time passes, or something that needs no line.

@@ -7,9 +7,6 @@ use slackline::report::number::{Unit, duration, instants, number};
 use slackline::report::{Column, Figures, Row, Table, View, comparison};
 use slackline::run::{Outcome, Prediction};
 
-/// Below this length, in seconds, times are shown as seconds and not by the clock.
-const SHORT: f64 = 100.0;
-
 /// The data of the command that the table needs.
 pub(super) struct Columns<'a> {
     pub(super) policy: &'a PolicySpec,
@@ -57,11 +54,9 @@ fn flow_table(predicted: &BTreeMap<&str, f64>, real: &Outcome, view: &View) -> S
     let id = |k: usize| real.instance.flow(rows[k].flow).id.as_str();
     let deadline = |k: usize| real.instance.flow(rows[k].flow).deadline.map(slackline_model::Time::seconds);
     let all = || 0..rows.len();
-    let times = |k: usize| [deadline(k), predicted.get(id(k)).copied(), rows[k].completion];
-    let last = all().flat_map(times).flatten().fold(0.0, f64::max);
-    // A run of seconds is shown in seconds: the clock would hide them.
-    let start = real.instance.start().filter(|_| last >= SHORT);
-    let at = |name: &str, values: Vec<Option<f64>>| Column::written(name, &values, instants(&values, start));
+    let at = |name: &str, values: Vec<Option<f64>>| {
+        Column::written(name, &values, instants(&values, real.instance.start()))
+    };
     let verdict = |k: usize| match (rows[k].completion, deadline(k)) {
         (None, _) => "failed",
         (Some(c), Some(d)) if slackline_model::cost::is_late(c, d) => "late",
