@@ -90,16 +90,18 @@ print(", ".join(f"{name} {n}" for name, n in sorted(done.items())))
 P
 }
 
-over_ssh=(--engine ssh --hosts "${hosts:-none}" --ssh "${ssh:-ssh}")
-from_outside=(--engine slurm --nodes 3 --salloc=--quiet)
+here=(--engine local:split=64KiB --slots 2)
+over_ssh=(--engine "ssh:split=64KiB,hosts=${hosts:-none},ssh=${ssh:-ssh}")
+in_slurm=(--engine slurm:split=64KiB)
+from_outside=(--engine slurm:split=64KiB,nodes=3,salloc=--quiet)
 # Each input file is a map.
-flow=(run flow.toml --state state --split 64KiB)
+flow=(run flow.toml --state state)
 run() { "$slackline" "${flow[@]}" "$@" > out.txt 2> err.txt; }
-in_allocation() { salloc --quiet --nodes 3 --exclusive "$slackline" "${flow[@]}" --engine slurm > out.txt 2> err.txt; }
+in_allocation() { salloc --quiet --nodes 3 --exclusive "$slackline" "${flow[@]}" "${in_slurm[@]}" > out.txt 2> err.txt; }
 
 reference() {
     prepared reference "${1:-0.3}"
-    run --slots 2
+    run "${here[@]}"
     expected=$(bytes .)
 }
 
@@ -127,7 +129,7 @@ same() {
         report "slurm, from a login node" run "${from_outside[@]}"
         prepared batch 0.05
         report "slurm, in a script of sbatch" sbatch --quiet --wait --nodes 3 --exclusive --output batch.txt --wrap \
-            "'$slackline' ${flow[*]} --engine slurm"
+            "'$slackline' ${flow[*]} ${in_slurm[*]}"
     fi
 }
 
@@ -139,18 +141,18 @@ rate() {
     for k in $(seq 2000); do head -c 1024 /dev/zero | tr '\0' x > "in/$k"; done
     printf 'slackline = 1\n[[flows]]\nid = "f"\njobs = [ { id = "j", run = { program = "grep", args = { pattern = "x" }, inputs = ["in/*"], output = "out/j", reducers = 0 } } ]\n' > flow.toml
     printf '127.0.0.1 slots=2 name=one\n' > hosts
-    local flow=(run flow.toml --state state --split 1KiB)
+    local flow=(run flow.toml --state state)
     # What stands between: nothing but a pipe, or a real connection.
     printf '#!/bin/sh\nexec sh -c "$2"\n' > pipe
     chmod +x pipe
     local way from
     for turn in 1 2 3; do
         for way in here pipe ssh; do
-            local options=(--slots 2) 
-            [ $way != pipe ] || options=(--engine ssh --hosts hosts --ssh ./pipe)
+            local options=(--engine local:split=1KiB --slots 2)
+            [ $way != pipe ] || options=(--engine ssh:split=1KiB,hosts=hosts,ssh=./pipe)
             if [ $way = ssh ]; then
                 has ssh || continue
-                options=(--engine ssh --hosts hosts --ssh "$ssh")
+                options=(--engine "ssh:split=1KiB,hosts=hosts,ssh=$ssh")
             fi
             rm -rf out state
             from=$EPOCHREALTIME
@@ -261,12 +263,12 @@ faults() {
         prepared f7 1 && report "slurm: the driver is killed" kill_driver "${from_outside[@]}"
         prepared f8 && report "slurm: the allocation is cancelled" with cancel "${from_outside[@]}" && grep -hE 'machine|allocation' err.txt
         # Slurm's time is in minutes, and at 4 s a task the flow takes longer than one on a node.
-        prepared f9 4 && report "slurm: allocations of a minute" run --engine slurm --nodes 1 --time 1 && grep -hE 'machine|allocation' err.txt
+        prepared f9 4 && report "slurm: allocations of a minute" run --engine slurm:split=64KiB,nodes=1,time=1 && grep -hE 'machine|allocation' err.txt
     fi
 }
 
 serve() {
-    "$slackline" serve --state s --split 64KiB "$@" >> serve.txt 2>&1 &
+    "$slackline" serve --state s "$@" >> serve.txt 2>&1 &
     driver=$!
     until "$slackline" queue --server s > /dev/null 2>&1; do
         kill -0 "$driver" || { cat serve.txt; return 1; }
@@ -298,7 +300,7 @@ service() {
         prepared service "$1"
         ln -s s/flows/flow state
     }
-    submission 0.3 && submitted 0 --slots 2
+    submission 0.3 && submitted 0 "${here[@]}"
     expected=$(bytes .)
     if has ssh; then
         submission 0.3 && report "service over ssh" submitted 0 "${over_ssh[@]}"
@@ -307,7 +309,7 @@ service() {
     if has slurm; then
         submission 0.3 && report "service on slurm" submitted 0 "${from_outside[@]}"
         submission 1 && report "service on slurm, killed $kills times" submitted "$kills" "${from_outside[@]}"
-        submission 4 && report "service on slurm, a minute at a time" submitted 0 --engine slurm --nodes 1 --time 1
+        submission 4 && report "service on slurm, a minute at a time" submitted 0 --engine slurm:split=64KiB,nodes=1,time=1
         grep -hE 'machine|allocation' serve.txt || true
     fi
 }
@@ -319,7 +321,7 @@ speeds() {
     mkdir -p "$at/in"
     cd "$at"
     for k in $(seq 24); do printf '%1023d\n' "$k" > "in/$k"; done
-    local k flow=(run flow.toml --state state --split 1KiB)
+    local k flow=(run flow.toml --state state)
     {
         printf 'slackline = 1\n[objective]\nmetric = "response"\ncombine = "sum"\n'
         for k in 1 2 3; do
@@ -332,7 +334,7 @@ speeds() {
     # The pace of a machine comes with the way to it.
     printf '#!/bin/sh\ncase $1 in slow*) PACE=1;; *) PACE=0.25;; esac\nexport PACE\nexec sh -c "$2"\n' > reach
     chmod +x reach
-    local options=(--engine ssh --hosts hosts --ssh ./reach --history history)
+    local options=(--engine ssh:split=1KiB,hosts=hosts,ssh=./reach --history history)
     run "${options[@]}" --policy fifo --again
     for round in $(seq "$rounds"); do
         for policy in fifo fair dmrs auto; do

@@ -80,7 +80,7 @@ size=$(bytes_of "$data/tera")
 for turn in 1 2 3; do
     rm -f "$data/sort.out"
     measure "terasort $records, turn $turn" "$size" \
-        ours sorted "program = 'terasort', inputs = ['$data/tera'], reducers = 2" --split 128MiB
+        ours sorted "program = 'terasort', inputs = ['$data/tera'], reducers = 2" --engine local:split=128MiB
     measure "sort, turn $turn" "$size" terasort_sort "$data"/tera/part-*
 done
 cat "$data"/sorted/part-* | cmp - "$data/sort.out" && echo "   same order"

@@ -2,7 +2,7 @@
 """An agent that runs no task: each attempt ends as soon as it starts, with a part file of one line. The agent uses the
 protocol of docs/fleet.md. It measures how many attempts a second a driver can start.
 
-    slackline run FLOW --engine ssh --hosts HOSTS --ssh record/scripted-agent.py
+    slackline run FLOW --engine ssh:hosts=HOSTS,ssh=record/scripted-agent.py
 
 The flow's jobs have maps alone, such as `generate-text`."""
 

@@ -17,6 +17,8 @@ use std::fmt::Write;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use slackline_model::params::Param;
+
 use crate::args::defaults::Defaults;
 use crate::args::{engine, help, import as import_args, path, policy};
 use crate::tables::Tables;
@@ -246,8 +248,7 @@ pub(crate) fn parse(
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Parsed, clap::Error> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let mut command =
-        help::shown(defaults.apply(command_of(tables, &arguments)), &arguments, &tables.importers);
+    let mut command = help::shown(defaults.apply(command_of(tables, &arguments)), &arguments, tables);
     let verb = arguments.get(1).and_then(|verb| verb.to_str()).map(str::to_owned);
     let mut matches = command
         .try_get_matches_from_mut(arguments)
@@ -261,7 +262,8 @@ pub(crate) fn parse(
     Ok(Parsed { cli: Cli { verb }, remark })
 }
 
-/// An error with advice: the policies, the other verb that has an option, or the verb that has a command.
+/// An error with advice: the policies, the other verb, the engine or the format that has an option, or the verb that
+/// has a command.
 fn with_advice(mut error: clap::Error, verb: Option<&str>, tables: &Tables) -> clap::Error {
     use ContextKind::{InvalidArg, InvalidSubcommand, Suggested, SuggestedArg, SuggestedSubcommand};
     let advice = match (error.kind(), error.get(InvalidArg), error.get(InvalidSubcommand)) {
@@ -269,7 +271,9 @@ fn with_advice(mut error: clap::Error, verb: Option<&str>, tables: &Tables) -> c
             .iter()
             .any(|flag| flag.starts_with("--policy "))
             .then(|| format!("the policies are {}", tables.policies.names().collect::<Vec<_>>().join(", "))),
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(flag)), _) => verb_with_option(verb, flag),
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(flag)), _) => {
+            verb_with_option(verb, flag).or_else(|| owner_of_option(verb, flag, tables))
+        }
         (ErrorKind::InvalidSubcommand, _, Some(ContextValue::String(name))) => verb_with_command(name),
         _ => None,
     };
@@ -292,6 +296,18 @@ fn verb_with_option(verb: Option<&str>, flag: &str) -> Option<String> {
     let name = flag.trim_start_matches('-');
     let has_option = command.get_arguments().any(|arg| arg.get_long() == Some(name));
     has_option.then(|| format!("`slackline {other}` has {flag}"))
+}
+
+/// The engine or the format that has an option of this name.
+fn owner_of_option(verb: Option<&str>, flag: &str, tables: &Tables) -> Option<String> {
+    let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let has_it = |params: &[Param]| params.iter().any(|param| param.name == name);
+    let (option, owner) = if matches!(verb?, "run" | "serve") {
+        ("--engine", tables.engines.all().iter().find(|engine| has_it(engine.params))?.name)
+    } else {
+        ("--from", tables.importers.all().iter().find(|format| has_it(format.params))?.name)
+    };
+    Some(format!("an option of one engine or format is part of its name: {option} {owner}:{name}=VALUE"))
 }
 
 /// The verb with a command of this name.
@@ -335,7 +351,7 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Policies(verb) => research::policies::run(&verb, tables),
         Verb::Config(verb) => setup::config::run(&verb, tables, defaults),
         Verb::Completions(verb) => setup::completions::run(&verb, command(tables)),
-        Verb::Man(verb) => setup::man::run(&verb, command(tables)),
+        Verb::Man(verb) => setup::man::run(&verb, command(tables), tables),
     }
 }
 

@@ -221,7 +221,7 @@ fn runs_share_slots_and_each_has_its_own_output_and_journal() {
     drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Flow), |driver| {
         ends.extend(judged(ended_runs(driver.engine().events())));
         if late.is_none() && ends.len() == 1 {
-            // One that comes while others are at work.
+            // One that comes while others are running.
             late = Some(place.bring(driver.engine(), place.flow("d", "cat", 2)));
         }
         ends.len() < 4
@@ -305,7 +305,7 @@ fn a_user_with_a_quota_of_one_slot_never_has_two_under_policies_of_every_style()
         drive(resident.as_mut(), policy.as_mut(), |driver| {
             ends.extend(judged(ended_runs(driver.engine().events())));
             let at_work = of_ann(is_start) - of_ann(is_done);
-            assert!(at_work <= 1, "{at_work} at work");
+            assert!(at_work <= 1, "{at_work} running");
             if !is_late && of_ann(is_done) >= 1 {
                 is_late = true;
                 let bob = Some(("bob".to_owned(), 1));

@@ -536,7 +536,7 @@ fn a_failure_that_is_final_is_not_tried_again() {
 }
 
 /// A file that a job declares is not mixed into its output: neither when it changes between two attempts, nor
-/// when it is changed and put back while one is at work, nor when it is gone.
+/// when it is changed and put back while one is running, nor when it is gone.
 #[test]
 fn a_declared_file_that_changes_during_a_run_fails_its_flow() {
     for (command, between) in

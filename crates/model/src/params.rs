@@ -111,6 +111,36 @@ pub enum ParamError {
     },
 }
 
+/// Splits `name=value,name=value`. A value that is a text may have commas: what follows one belongs to it if it
+/// names no parameter and has no `=`, or if the text has a `=`, too.
+pub fn pairs<'a>(params: &[Param], text: &'a str) -> Vec<(&'a str, &'a str)> {
+    let param = |name: &str| params.iter().find(|param| param.name == name);
+    let takes_commas = |name: &str, value: &str, piece: &str| {
+        let is_text = param(name).is_some_and(|param| {
+            matches!(param.values, Values::Text(_) | Values::Path(_) | Values::TextOfFile)
+        });
+        is_text && (value.contains('=') || !piece.contains('='))
+    };
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    let (mut at, mut value_at) = (0, 0);
+    for piece in text.split(',') {
+        let end = at + piece.len();
+        let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
+        match pairs.last_mut() {
+            Some((before, said)) if param(name).is_none() && takes_commas(before, said, piece) => {
+                *said = &text[value_at..end];
+            }
+            _ if piece.is_empty() => {}
+            _ => {
+                value_at = end - value.len();
+                pairs.push((name, value));
+            }
+        }
+        at = end + 1;
+    }
+    pairs
+}
+
 fn expected(names: &[&str]) -> String {
     if names.is_empty() { "no parameter".to_owned() } else { one_of(names) }
 }
@@ -466,5 +496,19 @@ mod tests {
             (words("by"), words("most"), words("epoch")),
             (vec!["job", "flow"], vec!["1000", "none"], vec!["0.5"])
         );
+    }
+
+    #[test]
+    fn only_texts_have_commas() {
+        let params = [
+            Param::new("text", "", Values::Text("a text"), ""),
+            Param::new("n", "1", Values::Count(1, 9), ""),
+        ];
+        assert_eq!(pairs(&params, "n=1,text=a,b,n=2"), [("n", "1"), ("text", "a,b"), ("n", "2")]);
+        assert_eq!(pairs(&params, "text=a=b,c=d,n=3"), [("text", "a=b,c=d"), ("n", "3")]);
+        // A name that is misspelt is not part of a text.
+        assert_eq!(pairs(&params, "text=a,m=2"), [("text", "a"), ("m", "2")]);
+        assert_eq!(pairs(&params, "n=1,x"), [("n", "1"), ("x", "")]);
+        assert_eq!(pairs(&params, ""), []);
     }
 }

@@ -31,7 +31,7 @@ use slackline_task::base::clock;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A run: its only flow, when that should be done, and how many maps of its first job are done and at work.
+/// A run: its only flow, when that should be done, and how many maps of its first job are done and running.
 struct Run {
     workload: Draft,
     deadline: Option<f64>,
@@ -92,7 +92,7 @@ fn machines(slots: u32) -> Vec<MachineDraft> {
     vec![MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None }]
 }
 
-/// A predictor at work, and when its service began.
+/// A predictor running, and when its service began.
 struct Asked {
     looks: Sender<ForecastRequest>,
     told: Receiver<ForecastResult>,

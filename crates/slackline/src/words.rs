@@ -22,11 +22,11 @@ pub(crate) fn doing(there: &ExternalJob) -> String {
         (false, [_, Some(_)]) => match (at_work, starting) {
             (0, 0) => "waits for slots".to_owned(),
             (0, starting) => format!("{} starting", counted(starting as u64, "container")),
-            (at_work, 0) => format!("{} at work", counted(at_work as u64, "task")),
+            (at_work, 0) => format!("{} running", counted(at_work as u64, "task")),
             (at_work, starting) => {
                 let (at_work, starting) =
                     (counted(at_work as u64, "task"), counted(starting as u64, "container"));
-                format!("{at_work} at work, {starting} starting")
+                format!("{at_work} running, {starting} starting")
             }
         },
     }

@@ -67,7 +67,7 @@ const PAGE: &[&str] = &[
      stays unless another is believed to cost 0.5 % less. From the best order a search moves one flow after another at \
      random, and keeps what costs less or, at the same cost, completes earlier. Slots go by the order that was found until it looks \
      again, from the order in force. Nothing is planned again when tasks end.",
-    "ends=yes: it looks again not only when a flow comes but also when two have ended and none has come, so that a search goes on \
+    "ends=yes: it looks again not only when a flow comes but also when two have ended and none has come, so that a search continues \
      where much came at once.",
     "Orders are compared by the mean of two costs: that of the rollout, in which nothing else comes, and what it would be if \
      every flow completed later by half the mean time that the last 32 flows or so take of the whole cluster (by twice that \

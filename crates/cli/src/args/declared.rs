@@ -14,7 +14,6 @@ use super::value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
     Engines,
-    Importers,
     /// A cluster whose jobs others submit.
     Attach,
 }
@@ -23,7 +22,6 @@ impl Table {
     pub(crate) const fn heading(self) -> &'static str {
         match self {
             Self::Engines => "Engine",
-            Self::Importers => "Import options",
             Self::Attach => "Cluster",
         }
     }
@@ -57,8 +55,7 @@ pub(crate) fn takes<T: 'static>(verb: &Command) -> bool {
     verb.get_arguments().any(|arg| arg.get_value_parser().type_id() == TypeId::of::<T>())
 }
 
-/// The verb with a flag for each parameter. A name that is a flag of the verb already stays that flag. Those
-/// of importers are hidden: `import` shows the ones of the format that is named (`crate::args::help`).
+/// The verb with a flag for each parameter. A name that is a flag of the verb already stays that flag.
 pub(crate) fn with_flags(
     mut verb: Command,
     table: Table,
@@ -89,7 +86,6 @@ fn flag(table: Table, declared: DeclaredParam) -> Arg {
         .value_parser(parser(table, declared))
         .help(format!("{owner}: {}{form}{word}{default}", param.help))
         .help_heading(table.heading())
-        .hide(table == Table::Importers)
         // Options that are off by default.
         .hide_short_help(param.values == SWITCH || param.word == Some("none"));
     if param.values == SWITCH {

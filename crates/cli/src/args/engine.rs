@@ -1,8 +1,9 @@
-//! The flags of engines: which one, and one for each parameter that an engine of the table declares.
+//! The flags of engines: which one with its options, and the number of slots.
 
 use anyhow::Context;
 use clap::builder::PossibleValue;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use slackline::run::{Backend, EngineEntry, EngineSpec, Engines};
 
 use super::declared::{self, DeclaredParam, Table};
@@ -13,7 +14,7 @@ use super::value;
 #[derive(Clone, Debug)]
 pub(crate) struct EngineFlags {
     spec: EngineSpec,
-    /// The parameters that were given as flags, by their names.
+    /// The parameters that were given beside it: the slots, and those of further flags for the same engine.
     given: Vec<(String, String)>,
 }
 
@@ -22,9 +23,9 @@ impl EngineFlags {
         self.spec.name() == slackline_executor::engine::this_machine::ENTRY.name
     }
 
-    /// Whether a switch was turned on, as a flag or with the engine's name.
+    /// Whether a switch was turned on.
     pub(crate) fn is_on(&self, name: &str) -> bool {
-        self.spec.says(name, "on") || self.given.iter().any(|(given, value)| given == name && value == "on")
+        self.spec.given().iter().chain(&self.given).any(|(given, value)| given == name && value == "on")
     }
 
     /// The engine with its parameters.
@@ -51,21 +52,16 @@ fn parser(engines: Engines) -> NamedValue<EngineSpec> {
     NamedValue::new(names, move |text| engines.parse(text))
 }
 
-/// A verb that runs flows, with the engines of this table and their flags.
+/// A verb that runs flows, with the engines of this table and the flag of slots.
 pub(crate) fn with_engines(verb: Command, engines: &Engines) -> Command {
     if !declared::takes::<EngineSpec>(&verb) {
         return verb;
     }
-    let declared = engines.params().map(|(entry, param)| DeclaredParam {
-        owner: entry.name,
-        params: entry.params,
-        param,
-    });
+    let params = engines.all().iter().flat_map(|entry| entry.params.iter().map(move |param| (entry, param)));
+    let slots = params.filter(|(_, param)| param.name == "slots").take(1);
+    let slots = slots.map(|(entry, param)| DeclaredParam { owner: entry.name, params: entry.params, param });
     let verb = verb.mut_arg("engine", |engine| engine.value_parser(parser(engines.clone())));
-    let verb = declared::with_flags(verb, Table::Engines, declared);
-    // The summary has the number of slots alone.
-    let others = engines.params().map(|(_, param)| param.name).filter(|name| *name != "slots");
-    others.fold(verb, |verb, name| verb.mut_arg(name, |flag| flag.hide_short_help(true)))
+    declared::with_flags(verb, Table::Engines, slots)
 }
 
 impl Args for EngineFlags {
@@ -75,10 +71,14 @@ impl Args for EngineFlags {
         let engine = Arg::new("engine")
             .long("engine")
             .value_name("ENGINE")
+            .action(ArgAction::Append)
             .default_value(engines.all()[0].name)
             .value_parser(parser(engines))
             .help("What runs the tasks")
-            .long_help("What runs the tasks, with parameters as in local:slots=4,split=32MiB; each is a flag as well")
+            .long_help(
+                "What runs the tasks, with options as in local:slots=4,split=32MiB\n\n\
+                 --engine NAME --help lists the options of an engine. With several --engine the options add up.",
+            )
             .help_heading(Table::Engines.heading());
         command.arg(engine)
     }
@@ -90,8 +90,17 @@ impl Args for EngineFlags {
 
 impl FromArgMatches for EngineFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let spec = matches.get_one::<EngineSpec>("engine").expect("invariant: it has a default").clone();
-        Ok(Self { spec, given: declared::given(matches, Table::Engines) })
+        let mut specs = matches.get_many::<EngineSpec>("engine").into_iter().flatten().cloned();
+        let spec = specs.next().expect("invariant: it has a default");
+        let mut given = declared::given(matches, Table::Engines);
+        for other in specs {
+            if other.name() != spec.name() {
+                let what = format!("found the engines {} and {}, expected one\n", spec.name(), other.name());
+                return Err(clap::Error::raw(ErrorKind::ArgumentConflict, what));
+            }
+            given.extend_from_slice(other.given());
+        }
+        Ok(Self { spec, given })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -107,19 +116,19 @@ mod tests {
     fn options(arguments: &[&str]) -> Result<String, String> {
         let command = EngineFlags::augment_args(Command::new("slackline").no_binary_name(true));
         let matches = with_engines(command, &Engines::default()).try_get_matches_from(arguments);
-        let flags = EngineFlags::from_arg_matches(&matches.map_err(|e| e.to_string())?).unwrap();
+        let flags = matches.and_then(|matches| EngineFlags::from_arg_matches(&matches));
+        let flags = flags.map_err(|error| error.to_string())?;
         flags.make().map(|engine| format!("{:?}", engine.description().options)).map_err(|e| format!("{e:#}"))
     }
 
     #[test]
-    fn flags_and_parameters_say_the_same() {
-        let flags = options(&["--map-slots=2", "--reduce-slots", "1", "--split=1MiB", "--speculate"]);
-        assert_eq!(
-            flags,
-            options(&["--engine=local:map-slots=2,reduce-slots=1,speculate=on", "--split", "1MiB"])
-        );
-        assert!(flags.unwrap().contains("MapReduce { map: 2, reduce: 1 }"));
-        assert_eq!(options(&[]), options(&["--engine", "local", "--timeout=none", "--speculate=off"]));
+    fn options_of_several_flags_add_up() {
+        let one = options(&["--engine=local:map-slots=2,reduce-slots=1,speculate=on,split=1MiB"]);
+        let two = ["--engine=local:map-slots=2,reduce-slots=1", "--engine", "local:split=1MiB,speculate=on"];
+        assert_eq!(options(&two), one);
+        assert!(one.unwrap().contains("MapReduce { map: 2, reduce: 1 }"));
+        assert_eq!(options(&["--slots=2"]), options(&["--engine", "local:slots=2"]));
+        assert_eq!(options(&[]), options(&["--engine", "local:timeout=none,speculate=off"]));
     }
 
     #[test]
@@ -127,15 +136,19 @@ mod tests {
         let error = |arguments: &[&str]| options(arguments).unwrap_err();
         assert!(error(&["--slots", "0"]).contains("expected processors or a whole number from 1 to 4096"));
         assert!(
-            error(&["--timeout=0"])
+            error(&["--engine=local:timeout=0"])
                 .contains("expected none or seconds or a duration such as 90s, 1.5h or 2d, from 0.000001")
         );
-        assert!(error(&["--slots=1", "--map-slots=1", "--reduce-slots=1"]).contains("not both"));
+        assert!(error(&["--slots=1", "--engine=local:map-slots=1,reduce-slots=1"]).contains("not both"));
         assert_eq!(
-            error(&["--map-slots=2"]),
+            error(&["--engine=local:map-slots=2"]),
             "engine local: found map-slots=2, expected reduce-slots with it"
         );
         assert!(error(&["--engine=local:slots=1", "--slots=2"]).contains("slots a second time"));
+        assert!(
+            error(&["--engine=local:hash=on", "--engine=ssh"])
+                .contains("engines local and ssh, expected one")
+        );
         assert!(error(&["--engine=mesos"]).contains(r#"found engine "mesos", expected "#));
     }
 }

@@ -1,4 +1,4 @@
-//! Arranges the help texts: `-h` fits a screen, and options that belong to one format or generator are shown
+//! Arranges the help texts: `-h` fits a screen, and options that belong to one format, engine or generator are shown
 //! with its name.
 //!
 //! It depends on the arguments beside `-h` or `--help`, which is looked for before the command line is read.
@@ -8,10 +8,11 @@ use std::ffi::OsString;
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command};
 use slackline::report::table::wrapped;
-use slackline_trace::Importers;
+use slackline_executor::engine::backend::ADDRESS;
+use slackline_model::params::Param;
 use slackline_trace::generate::{Generator, generators};
 
-use crate::args::declared::Table;
+use crate::tables::Tables;
 
 /// Columns that lists are wrapped to.
 pub(crate) const COLUMNS: usize = 80;
@@ -21,10 +22,18 @@ pub(crate) const COLUMNS: usize = 80;
 const NAME_MAX: usize = 24;
 
 /// The command line as help is to show it.
-pub(crate) fn shown(command: Command, arguments: &[OsString], importers: &Importers) -> Command {
+pub(crate) fn shown(command: Command, arguments: &[OsString], tables: &Tables) -> Command {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let command = match words.get(1).copied() {
-        Some("import") => command.mut_subcommand("import", |verb| with_format(verb, &words, importers)),
+        Some("import") => command.mut_subcommand("import", |verb| {
+            let format = named("--from", &words).and_then(|name| tables.importers.get(name));
+            with_options(verb, "--from", format.map(|format| (format.name, format.params)))
+        }),
+        Some(name @ ("run" | "serve")) => command.mut_subcommand(name, |verb| {
+            let engine = named("--engine", &words);
+            let engine = tables.engines.all().iter().find(|entry| Some(entry.name) == engine);
+            with_options(verb, "--engine", engine.map(|entry| (entry.name, entry.params)))
+        }),
         Some("generate") => command.mut_subcommand("generate", |verb| with_generator(verb, &words)),
         _ => command,
     };
@@ -72,25 +81,45 @@ fn whole(command: Command) -> Command {
     command.disable_help_flag(true).arg(help).after_help(after)
 }
 
-/// `import` with the options of the format that is named, if one is.
-fn with_format(verb: Command, words: &[&str], importers: &Importers) -> Command {
-    let named = words.windows(2).find_map(|pair| (pair[0] == "--from").then_some(pair[1]));
-    let named = named.or_else(|| words.iter().find_map(|word| word.strip_prefix("--from=")));
-    let Some(importer) = named.and_then(|name| importers.get(name)) else { return verb };
-    with_options(verb, |name| importer.params.iter().any(|param| param.name == name))
+/// The name at the beginning of the value of an option of the command line.
+fn named<'a>(option: &str, words: &[&'a str]) -> Option<&'a str> {
+    let apart = words.windows(2).find_map(|pair| (pair[0] == option).then_some(pair[1]));
+    let value =
+        apart.or_else(|| words.iter().find_map(|word| word.strip_prefix(option)?.strip_prefix('=')))?;
+    Some(value.split_once(':').map_or(value, |(name, _)| name))
 }
 
-/// `import` with the options of every format.
-pub(crate) fn with_all_formats(verb: Command) -> Command {
-    with_options(verb, |_| true)
+/// `import` with the options of every format, `run` and `serve` with those of every engine.
+pub(crate) fn with_all_options(verb: Command, tables: &Tables) -> Command {
+    match verb.get_name() {
+        "import" => {
+            let formats = tables.importers.all().iter().map(|format| (format.name, format.params));
+            with_options(verb, "--from", formats)
+        }
+        "run" | "serve" => {
+            let engines = tables.engines.all().iter().map(|entry| (entry.name, entry.params));
+            with_options(verb, "--engine", engines)
+        }
+        _ => verb,
+    }
 }
 
-/// A verb that shows these options of formats.
-fn with_options(verb: Command, shows: impl Fn(&str) -> bool) -> Command {
-    verb.mut_args(|arg: Arg| {
-        let is_option = arg.get_help_heading() == Some(Table::Importers.heading());
-        if is_option && arg.get_long().is_some_and(&shows) { arg.hide(false) } else { arg }
-    })
+/// A verb whose description begins with the options of these formats or engines.
+fn with_options<'a>(
+    verb: Command,
+    option: &str,
+    named: impl IntoIterator<Item = (&'a str, &'a [Param])>,
+) -> Command {
+    let of_one = |(name, params): (&str, &[Param])| {
+        let options = params.iter().filter(|param| param.name != ADDRESS).collect::<Vec<_>>();
+        if options.is_empty() {
+            return String::new();
+        }
+        format!("Options of {name} ({option} {name}:NAME=VALUE,...):\n{}\n", parameters(options))
+    };
+    let options: String = named.into_iter().map(of_one).collect();
+    let after = verb.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    if options.is_empty() { verb } else { verb.after_long_help(format!("{options}{after}")) }
 }
 
 /// `generate` with the parameters of the generator that is named, if one is.
@@ -106,8 +135,13 @@ fn with_generator(verb: Command, words: &[&str]) -> Command {
 
 /// The parameters of a generator, one per line.
 pub(crate) fn generator_parameters(generator: &Generator) -> String {
-    let parameter = |param: &slackline_model::params::Param| {
+    parameters(generator.params)
+}
+
+/// Parameters, one per line.
+fn parameters<'a>(params: impl IntoIterator<Item = &'a Param>) -> String {
+    let parameter = |param: &Param| {
         (format!("{}={}", param.name, param.default), format!("{} ({})", param.help, param.expected()))
     };
-    wrapped(&generator.params.iter().map(parameter).collect::<Vec<_>>(), COLUMNS)
+    wrapped(&params.into_iter().map(parameter).collect::<Vec<_>>(), COLUMNS)
 }

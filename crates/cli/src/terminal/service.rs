@@ -51,7 +51,7 @@ pub(crate) fn verdict(flow: &Flow, now: Timestamp) -> &'static str {
         (FlowStatus::Held, _) => "held",
         (_, Some(true)) => "about to be late",
         (FlowStatus::Waiting, _) => "waits",
-        (FlowStatus::Running, _) => "at work",
+        (FlowStatus::Running, _) => "running",
     }
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn status(one: &Submission, now: Timestamp) -> String {
     }
 }
 
-/// `4 slots, 3 at work under auto; 2 live, 5 queued`.
+/// `4 slots, 3 running under auto; 2 live, 5 queued`.
 pub(crate) fn headline(service: &Service) -> String {
     let Service {
         engine, policy, objective, slots, running, waiting, submissions, draining, trouble, ..

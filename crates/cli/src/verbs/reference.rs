@@ -9,13 +9,14 @@ use std::fmt::Write;
 use clap::builder::PossibleValue;
 use clap::{Arg, Command};
 
-use crate::args::help::with_all_formats;
+use crate::args::help::with_all_options;
 use crate::tables::Tables;
 use crate::verbs::command;
 
 /// The pages by the names of their files.
 fn pages() -> BTreeMap<String, String> {
-    let mut program = command(&Tables::default());
+    let tables = Tables::default();
+    let mut program = command(&tables);
     program.build();
     let mut index = String::from(
         "# Verbs\n\nMade from the program by `cargo xtask bless`; a test fails when a page is stale. \
@@ -25,9 +26,8 @@ fn pages() -> BTreeMap<String, String> {
     for verb in program.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set()) {
         let (name, about) = (verb.get_name(), verb.get_about().map(ToString::to_string).unwrap_or_default());
         let _ = writeln!(index, "| [`{name}`]({name}.md) | {} |", escaped(&about).replace('|', "\\|"));
-        // As in the manual, there is room for the options of every format.
-        let verb = if name == "import" { with_all_formats(verb.clone()) } else { verb.clone() };
-        pages.insert(format!("{name}.md"), page(verb, &about));
+        // As in the manual, there is room for the options of every format and engine.
+        pages.insert(format!("{name}.md"), page(with_all_options(verb.clone(), &tables), &about));
     }
     let after = program.get_after_help().map(ToString::to_string).unwrap_or_default();
     let _ = write!(index, "\n```text\n{}\n```\n", after.trim());

@@ -78,7 +78,8 @@ fn a_schedule_of_an_oozie_workflow_passes_without_its_side_files() {
     let dir = scratch("check_oozie");
     let (side, file) = (dir.join("actions.toml"), dir.join("s.json"));
     std::fs::write(&side, "deadline = 900\n[actions.pig-node]\nmaps = 12\nseconds = 20.5\n").unwrap();
-    let flags = ["--properties", properties, "--actions", text(&side), "--machines", "2", "--slots", "3"];
+    let from = format!("oozie:properties={properties},actions={}", text(&side));
+    let flags = ["--from", &from, "--machines", "2", "--slots", "3"];
     let flags = [&flags[..], &["--policy", "woha-lpf", "--output", text(&file)]].concat();
     let written = run(&[&["simulate", workflow], &flags[..]].concat());
     assert_eq!(written.code, Some(0), "{}", written.err);
@@ -91,7 +92,8 @@ fn every_schedule_of_a_comparison_passes() {
     let dir = scratch("check_compare");
     let (trace, kept) = (dir.join("trace.tsv"), dir.join("kept"));
     fs::write(&trace, TRACE).unwrap();
-    let cluster = ["--machines", "3", "--map-slots", "2", "--reduce-slots", "1", "--split", "64MiB"];
+    let cluster =
+        ["--machines", "3", "--map-slots", "2", "--reduce-slots", "1", "--from", "swim:split=64MiB"];
     let options = ["--deadlines", "3", "--seed", "9", "--policies", "fifo,fair:by=flow,edf", "--schedules"];
     done(&[&["compare", text(&trace)], &cluster[..], &options[..], &[text(&kept)]].concat());
     for name in ["fifo", "fair-by-flow", "edf"] {

@@ -82,7 +82,7 @@ fn a_jar_is_a_job_whose_output_others_read() {
     assert_eq!(local.code, Some(0), "{}", local.err);
 
     let hadoop = Hadoop::start(&dir);
-    let mut run = command(&dir, &["run", "jar.toml", "--split", "16KiB", "--memory", "512MiB"]);
+    let mut run = command(&dir, &["run", "jar.toml", "--engine", "yarn:split=16KiB,memory=512MiB"]);
     run.args(["--policy", "fifo", "--state", "state", "--events", "events"]).args(hadoop.arguments());
     let run = ran(&run.output().unwrap());
     assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
@@ -108,7 +108,7 @@ fn a_jar_that_fails_says_why() {
     let dir = scratch("cluster-jar-fails");
     prepare_jar(&dir, &JAR.replace("Count", "Fails"));
     let hadoop = Hadoop::start(&dir);
-    let mut run = command(&dir, &["run", "jar.toml", "--memory", "512MiB", "--state", "state"]);
+    let mut run = command(&dir, &["run", "jar.toml", "--engine", "yarn:memory=512MiB", "--state", "state"]);
     let run = ran(&run.args(hadoop.arguments()).output().unwrap());
     assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
     let said = format!("{}{}", run.out, run.err);
@@ -124,7 +124,8 @@ fn a_jar_is_killed_with_its_run_and_done_again_by_the_next() {
         prepare_jar(&dir, &JAR.replace("Count", "Waits"));
         let hadoop = Hadoop::start(&dir);
         let run = || {
-            let mut run = command(&dir, &["run", "jar.toml", "--memory", "512MiB", "--state", "state"]);
+            let mut run =
+                command(&dir, &["run", "jar.toml", "--engine", "yarn:memory=512MiB", "--state", "state"]);
             run.args(hadoop.arguments()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
             run
         };
@@ -152,11 +153,13 @@ fn a_flow_on_a_cluster_writes_what_it_writes_here() {
     for dir in [&here, &there] {
         prepare(dir);
     }
-    let local = ran(&command(&here, &["run", "flow.toml", "--split", "16KiB", "--quiet"]).output().unwrap());
+    let local = ran(&command(&here, &["run", "flow.toml", "--engine", "local:split=16KiB", "--quiet"])
+        .output()
+        .unwrap());
     assert_eq!(local.code, Some(0), "{}", local.err);
 
     let hadoop = Hadoop::start(&there);
-    let mut run = command(&there, &["run", "flow.toml", "--split", "16KiB", "--memory", "512MiB"]);
+    let mut run = command(&there, &["run", "flow.toml", "--engine", "yarn:split=16KiB,memory=512MiB"]);
     run.args(["--policy", "fifo", "--state", "state", "--events", "events"]).args(hadoop.arguments());
     let run = ran(&run.output().unwrap());
     assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
@@ -201,22 +204,31 @@ jobs = [
     // Two ApplicationMasters and the containers of four phases take at least 17 s. A policy that cannot be
     // simulated with ApplicationMasters has none.
     for (policy, expected) in [("fifo", "late"), ("dmrs", "on time")] {
-        let asked =
-            ["run", "flow.toml", "--memory", "512MiB", "--dry-run", "--deadline", "f=12", "--policy", policy];
+        let asked = [
+            "run",
+            "flow.toml",
+            "--engine",
+            "yarn:memory=512MiB",
+            "--dry-run",
+            "--deadline",
+            "f=12",
+            "--policy",
+            policy,
+        ];
         let dry = ran(&command(&dir, &asked).args(hadoop.arguments()).output().unwrap());
         assert_eq!(dry.code, Some(0), "{}{}", dry.out, dry.err);
         let line = dry.out.lines().rfind(|line| line.starts_with("f ")).unwrap_or_default();
         assert!(line.ends_with(expected), "{policy}: {}", dry.out);
     }
 
-    let mut run = command(&dir, &["run", "flow.toml", "--memory", "512MiB", "--state", "state"]);
+    let mut run = command(&dir, &["run", "flow.toml", "--engine", "yarn:memory=512MiB", "--state", "state"]);
     run.args(hadoop.arguments()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let run = run.spawn().unwrap();
     let is_at_work = || {
         dir.join("state/applications.json").exists()
             && status(&dir)["at_work"].as_array().is_some_and(|tasks| !tasks.is_empty())
     };
-    until("a task of it is at work", is_at_work);
+    until("a task of it is running", is_at_work);
     let seen = status(&dir);
     let application = seen["cluster"][0]["applications"][0].as_str().unwrap().to_owned();
     assert!(application.starts_with("application_"), "{seen:#}");
@@ -227,13 +239,13 @@ jobs = [
     assert!(predicted > now + 5.4, "{seen:#}");
     let text = done(&dir, &["status", "--state", "state"]);
     for words in
-        ["on the cluster:", "1 task at work", &application, "yarn logs -applicationId", "f/a map 0, for "]
+        ["on the cluster:", "1 task running", &application, "yarn logs -applicationId", "f/a map 0, for "]
     {
         assert!(text.contains(words), "{words:?} in\n{text}");
     }
     let printed = done(&dir, &["explain", "f", "--state", "state"]);
     for words in
-        ["0 of 1 task done, 1 at work", "waits for its input: a map", "waits for its input: a map, a reduce"]
+        ["0 of 1 task done, 1 running", "waits for its input: a map", "waits for its input: a map, a reduce"]
     {
         assert!(printed.contains(words), "{words:?} in\n{printed}");
     }
@@ -273,7 +285,7 @@ fn a_run_that_cannot_have_the_table_changes_nothing() {
     fs::write(dir.join("other.toml"), other).unwrap();
     let hadoop = Hadoop::start(&dir);
     let run = |flow: &str, more: &[&str]| {
-        let mut run = command(&dir, &["run", flow, "--memory", "512MiB"]);
+        let mut run = command(&dir, &["run", flow, "--engine", "yarn:memory=512MiB"]);
         ran(&run.args(more).args(hadoop.arguments()).output().unwrap())
     };
     let done = run("flow.toml", &[]);
@@ -313,7 +325,7 @@ fn a_configuration_that_names_no_cluster_is_refused_before_the_run() {
     prepare(&dir);
     let hadoop = Hadoop::start(&dir);
     hadoop.set_framework("local");
-    let mut run = command(&dir, &["run", "flow.toml", "--memory", "512MiB", "--state", "state"]);
+    let mut run = command(&dir, &["run", "flow.toml", "--engine", "yarn:memory=512MiB", "--state", "state"]);
     let run = ran(&run.args(hadoop.arguments()).output().unwrap());
     assert_eq!(run.code, Some(2), "{}{}", run.out, run.err);
     assert!(run.err.contains("mapreduce.framework.name \"local\""), "{}", run.err);

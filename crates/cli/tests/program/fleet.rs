@@ -12,8 +12,7 @@ use crate::runs::{checked, command, killed_again_and_again, parts, prepared, res
 use crate::{Ran, ran, scratch};
 
 /// The run of the tests, on three machines.
-const RUN: [&str; 10] =
-    ["run", "flow.toml", "--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach", "--state", "state"];
+const RUN: [&str; 6] = ["run", "flow.toml", "--engine", "ssh:hosts=hosts,ssh=./reach", "--state", "state"];
 
 /// Replaces ssh: it gets a machine and a command, which it runs here, and writes its process number to a
 /// file.
@@ -139,7 +138,7 @@ fn an_agent_that_is_killed_has_its_tasks_done_elsewhere_and_is_started_again() {
         let ran = slackline(&dir, &["status", "--state", "state", "--format", "json"]);
         serde_json::from_str(&ran.out).expect("it is JSON")
     };
-    until("both are at work again", || status()["at_work"].as_array().is_some_and(|all| all.len() == 2));
+    until("both are running again", || status()["at_work"].as_array().is_some_and(|all| all.len() == 2));
     let seen = status();
     assert_eq!(seen["machines"].as_array().expect("machines").len(), 3);
     let of_gone = seen["machines"].as_array().unwrap().iter().find(|machine| machine["machine"] == *gone);
@@ -148,7 +147,7 @@ fn an_agent_that_is_killed_has_its_tasks_done_elsewhere_and_is_started_again() {
         assert!(["n1", "n2", "n3"].iter().any(|name| one["machine"] == **name) && one["slot"] == 0, "{one}");
     }
     let text = slackline(&dir, &["status", "--state", "state"]).out;
-    assert!(text.contains("machine  slots  at work  tasks done") && text.contains(", slot 0 of n"), "{text}");
+    assert!(text.contains("machine  slots  running  tasks done") && text.contains(", slot 0 of n"), "{text}");
     let why = slackline(&dir, &["explain", "f", "--state", "state"]).out;
     assert!(why.contains(&format!("lost on {gone}: 1 attempt stopped")), "{why}");
     ends(&family, &dir, run);
@@ -198,7 +197,7 @@ fn a_driver_that_is_killed_leaves_nothing_running_and_continues() {
     // Meanwhile no other process drives it.
     let other = family.slackline(&dir, &RUN);
     assert_eq!(other.code, Some(2), "{}", other.err);
-    assert!(other.err.contains("found another run at work on it"), "{}", other.err);
+    assert!(other.err.contains("found another run that uses it"), "{}", other.err);
     run.kill().expect("it can be killed");
     run.wait().expect("it is gone");
     family.is_gone();
@@ -223,17 +222,16 @@ fn a_run_on_several_machines_that_is_killed_continues_and_gives_the_same() {
     let (calm, dir) = (prepared("fleet-calm"), with_machines(prepared("fleet-killed"), SSH, &[1, 1, 1]));
     fs::write(dir.join("others"), "n2 slots=2\nn4 slots=1\n").expect("a file of machines");
     fs::write(dir.join("one"), "n1 slots=3\n").expect("a file of machines");
-    let on = |hosts, more: &[&'static str]| {
-        let run =
-            ["run", "flow.toml", "--engine", "ssh", "--hosts", hosts, "--ssh", "./reach", "--state", "state"];
+    let on = |engine, more: &[&'static str]| {
+        let run = ["run", "flow.toml", "--engine", engine, "--engine", "ssh:ssh=./reach", "--state", "state"];
         [&run[..], more].concat()
     };
     let runs = [
-        on("hosts", &[]),
-        on("others", &["--slowstart", "0.05"]),
-        on("hosts", &["--policy", "fair"]),
-        on("one", &["--policy", "fifo", "--slowstart", "0"]),
-        on("others", &["--policy", "edf"]),
+        on("ssh:hosts=hosts", &[]),
+        on("ssh:hosts=others", &["--slowstart", "0.05"]),
+        on("ssh:hosts=hosts", &["--policy", "fair"]),
+        on("ssh:hosts=one", &["--policy", "fifo", "--slowstart", "0"]),
+        on("ssh:hosts=others", &["--policy", "edf"]),
     ];
     let runs: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
     killed_again_and_again(&Family::new("fleet-killed"), &calm, &dir, &runs);
@@ -312,7 +310,7 @@ jobs = [{ id = "j", run = { mapper = "cat; sleep $PACE", inputs = ["in/*"], outp
     for k in 0..6 {
         fs::write(dir.join(format!("in/{k}")), format!("{k:1023}\n")).expect("an input");
     }
-    let args = [&RUN[..], &["--history", "history", "--split", "1KiB", "--again"]].concat();
+    let args = [&RUN[..], &["--history", "history", "--engine", "ssh:split=1KiB", "--again"]].concat();
     let speeds = |dir: &Path| -> Vec<f64> {
         let text = fs::read(dir.join("state/workload.json")).expect("a workload");
         let workload: serde_json::Value = serde_json::from_slice(&text).expect("it is JSON");
@@ -389,7 +387,7 @@ fn the_file_of_machines_is_read_to_the_letter() {
 #[test]
 fn map_output_is_where_it_is_asked_to_be_and_goes_with_the_run() {
     let dir = with_machines(prepared("fleet-shared"), SSH, &[2, 1]);
-    let shared = [&RUN[..], &["--shared", "scratch"]].concat();
+    let shared = [&RUN[..], &["--engine", "ssh:shared=scratch"]].concat();
     let family = Family::new("fleet-shared");
     let mut child = family.start(&dir, &shared);
     let own = || {
@@ -401,7 +399,7 @@ fn map_output_is_where_it_is_asked_to_be_and_goes_with_the_run() {
     child.wait().expect("it is gone");
     assert!(!dir.join("state/maps").exists() && !dir.join("state/attempts").exists());
     if !dir.join("state/schedule.json").exists() {
-        let other = slackline(&dir, &[&RUN[..], &["--shared", "elsewhere"]].concat());
+        let other = slackline(&dir, &[&RUN[..], &["--engine", "ssh:shared=elsewhere"]].concat());
         assert_eq!(other.code, Some(2), "{}", other.err);
         assert!(other.err.contains("found the map output of this run in "), "{}", other.err);
     }
@@ -510,9 +508,9 @@ fn the_nodes_of_an_allocation_are_the_machines_of_a_run_in_it() {
     let outside = crate::ran(&on_slurm(&family, &dir, &SLURM).output().expect("the program starts"));
     assert_eq!(outside.code, Some(2), "{}", outside.err);
     assert!(outside.err.contains("found no allocation that this is in (SLURM_JOB_ID)"), "{}", outside.err);
-    let more = [&SLURM[..], &["--time", "1:00"]].concat();
+    let more = [&SLURM[..], &["--engine", "slurm:time=1:00"]].concat();
     let ran = in_allocation(&family, &dir, &more);
-    assert!(ran.code == Some(2) && ran.err.contains("expected it with --nodes"), "{}", ran.err);
+    assert!(ran.code == Some(2) && ran.err.contains("expected it with nodes=N"), "{}", ran.err);
 }
 
 /// A flow of two jobs: one that takes almost no time, and one with an estimate of five minutes.
@@ -563,7 +561,7 @@ fn allocations_are_asked_for_one_after_the_other_and_given_back() {
     with_slurm(&dir);
     fs::write(dir.join("left"), "4:00\n").expect("a file");
     let args =
-        [&SLURM[..], &["--nodes", "2", "--time", "5:00", "--salloc=--partition=main --qos=low"]].concat();
+        [&SLURM[..], &["--engine", "slurm:nodes=2,time=5:00,salloc=--partition=main --qos=low"]].concat();
     let done = crate::ran(&on_slurm(&family, &dir, &args).output().expect("the program starts"));
     assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
     for word in
@@ -598,7 +596,7 @@ fn allocations_are_asked_for_one_after_the_other_and_given_back() {
 fn an_allocation_that_is_refused_is_reported() {
     let (dir, family) = (hanging("fleet-allocation-refused", SSH), Family::new("fleet-allocation-refused"));
     with_slurm(&dir);
-    let args = [&SLURM[..], &["--nodes", "2"]].concat();
+    let args = [&SLURM[..], &["--engine", "slurm:nodes=2"]].concat();
     write_program(
         &dir.join("bin/salloc"),
         "#!/bin/sh\necho 'salloc: error: invalid partition' >&2\nexit 1\n",

@@ -334,7 +334,7 @@ fn csv_with_line_breaks_within_quotes_is_refused_with_its_line() {
     let rows: Vec<String> = (0..2000).map(|row| format!("{row},x\n")).collect();
     write(&dir.join("long.csv"), &format!("{}2000,\"a\nb\"\n", rows.concat()));
     let keys = "program = 'count', args = { format = 'csv' }, inputs = ['long.csv']";
-    let ran = job(&dir, keys, &["--split", "1KiB"]);
+    let ran = job(&dir, keys, &["--engine", "local:split=1KiB"]);
     assert!(ran.code == Some(1) && ran.err.contains("long.csv, line 2001: "), "{}", ran.err);
     // A JSON object over several lines.
     write(&dir.join("x.json"), "{\n  \"a\": 1\n}\n");

@@ -144,7 +144,9 @@ fn a_file_beside_a_trace_may_be_compressed() {
     let bytes = fs::read(topology).unwrap();
     let write = |out: &mut dyn std::io::Write| out.write_all(&bytes);
     slackline_trace::Compression::Gzip.write(&mut fs::File::create(&packed).unwrap(), write).unwrap();
-    let imported = |file: &str| done(&["import", TRACE, "--topology", file, "--format", "json"]);
+    let imported = |file: &str| {
+        done(&["import", TRACE, "--from", &format!("rumen:topology={file}"), "--format", "json"])
+    };
     assert_eq!(imported(text(&packed)), imported(topology));
 }
 
@@ -185,13 +187,6 @@ fn a_log_is_compared_with_the_scheduler_whose_queue_file_is_in_its_folder() {
     let names: Vec<&str> = csv.lines().skip(1).map(|row| row.split(',').next().unwrap()).collect();
     assert_eq!(names[1], format!("yarn-capacity:file={LOG}/capacity-scheduler.xml"));
     assert_eq!([names[0], names[2], names[3]], ["recorded", "fair", "auto"]);
-}
-
-#[test]
-fn options_of_another_format_are_said_to_be_without_effect() {
-    let said = "1 option: runtime-scale: not for the format jhist, without effect";
-    assert!(run(&["import", LOG, "--runtime-scale", "2"]).err.contains(said));
-    assert!(!run(&["import", LOG]).err.contains("without effect"));
 }
 
 #[test]

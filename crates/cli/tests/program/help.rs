@@ -69,20 +69,50 @@ fn paragraphs_are_wrapped_once() {
 #[test]
 fn options_of_a_format_are_shown_with_its_name() {
     let swim = done(&["import", "--from", "swim", "--help"]);
-    assert!(swim.contains("--durations") && swim.contains("--split"), "{swim}");
-    assert!(!swim.contains("--properties") && !swim.contains("--runtime-scale"), "{swim}");
-    assert!(done(&["import", "--from=oozie", "-h"]).contains("--properties"));
+    assert!(swim.contains("durations=lognormal") && swim.contains("split=128MiB"), "{swim}");
+    assert!(!swim.contains("properties=") && !swim.contains("runtime-scale="), "{swim}");
+    assert!(done(&["import", "--from=oozie", "--help"]).contains("properties="));
     for verb in ["import", "compare", "simulate", "tune"] {
         let help = done(&[verb, "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            !help.contains("--durations") && help.contains("slackline import --from FORMAT --help"),
+            !help.contains("durations=") && help.contains("slackline import --from FORMAT --help"),
             "{help}"
         );
     }
-    // The option is hidden and still accepted.
-    let args =
-        ["compare", "-", "--machines", "2", "--slots", "2", "--durations", "rate", "--policies", "fifo"];
+    let args = [
+        "compare",
+        "-",
+        "--machines",
+        "2",
+        "--slots",
+        "2",
+        "--from=swim:durations=rate",
+        "--policies",
+        "fifo",
+    ];
     assert_eq!(crate::run_with(&args, crate::TRACE.as_bytes()).code, Some(0));
+}
+
+#[test]
+fn options_of_an_engine_are_shown_with_its_name() {
+    for verb in ["run", "serve"] {
+        let help = done(&[verb, "--help"]);
+        assert!(help.contains("--slots") && !help.contains("hosts=") && !help.contains("queue="), "{help}");
+        let yarn = done(&[verb, "--engine", "yarn:queue=a", "--help"]);
+        assert!(yarn.contains("queue=default") && !yarn.contains("hosts="), "{yarn}");
+        assert!(done(&[verb, "--engine=ssh", "--help"]).contains("hosts=none"));
+    }
+}
+
+#[test]
+fn an_option_of_an_engine_or_format_is_no_flag() {
+    for (args, advice) in [
+        (["run", "flow.toml", "--queue", "etl"], "--engine yarn:queue=VALUE"),
+        (["compare", "day.tsv", "--durations", "rate"], "--from swim:durations=VALUE"),
+    ] {
+        let refused = crate::run(&args);
+        assert!(refused.code == Some(2) && refused.err.contains(advice), "{}", refused.err);
+    }
 }
 
 #[test]
@@ -105,7 +135,6 @@ fn scripts_for_shells_know_the_names() {
             "wfformat",      // a format of workloads
             "job-ordering",  // an experiment
             "fig8-total",    // a figure
-            "lognormal",     // a value of an import option
         ] {
             assert!(script.contains(name), "{name} for {shell}");
         }

@@ -220,9 +220,9 @@ fn a_byte_order_mark_is_no_part_of_the_first_line() {
     for bytes in [b"\xef\xbb\xbfx\nx \xef\xbb\xbfy\n".to_vec(), gzip(b"\xef\xbb\xbfx\nx \xef\xbb\xbfy\n")] {
         fs::write(dir.join("in"), bytes).expect("an input");
         for split in ["1KiB", "64MiB"] {
-            done(&dir, COUNT, &["--split", split, "--again"]);
+            done(&dir, COUNT, &["--engine", &format!("local:split={split}"), "--again"]);
             assert_eq!(output(&dir), "x\t2\n\u{feff}y\t1\n");
-            done(&dir, CAT, &["--split", split, "--again"]);
+            done(&dir, CAT, &["--engine", &format!("local:split={split}"), "--again"]);
             assert_eq!(output(&dir), "x\nx \u{feff}y\n");
         }
     }
@@ -255,9 +255,9 @@ fn an_input_that_size_and_time_do_not_tell_apart_runs_again_with_the_reason() {
         assert_eq!(output(&dir), format!("{text}\n"));
     }
     // With content, only content counts.
-    done(&dir, CAT, &["--hash"]);
+    done(&dir, CAT, &["--engine=local:hash=on"]);
     fs::remove_file(dir.join("link")).expect("a link");
-    assert!(done(&dir, CAT, &["--hash"]).contains("nothing is left to do"));
+    assert!(done(&dir, CAT, &["--engine=local:hash=on"]).contains("nothing is left to do"));
 }
 
 #[test]

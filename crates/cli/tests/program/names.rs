@@ -19,7 +19,7 @@ fn every_kind_of_name_is_answered_with_the_one_that_was_meant() {
         (vec!["compare", NIGHTLY, "--format", "JSON"], "json"),
         (vec!["import", NIGHTLY, "--format", "YAML"], "yaml"),
         (vec!["import", NIGHTLY, "--from", "SWIM"], "swim"),
-        (vec!["import", NIGHTLY, "--durations", "lognorml"], "lognormal"),
+        (vec!["import", NIGHTLY, "--from", "swim:durations=lognorml"], "lognormal"),
         (vec!["generate", "Purdue"], "purdue"),
         (vec!["generate", "purdue", "--set", "job=3"], "jobs"),
         (vec!["generate", "purdue", "--set", "spread=Normal"], "normal"),

@@ -12,7 +12,7 @@ use crate::{Ran, scratch};
 
 /// A run with this number of slots.
 fn run(slots: &'static str) -> Vec<&'static str> {
-    vec!["run", "flow.toml", "--slots", slots, "--split", "1KiB", "--state", "state"]
+    vec!["run", "flow.toml", "--slots", slots, "--engine", "local:split=1KiB", "--state", "state"]
 }
 
 /// Three maps and three reduces. Each run of map `m` gives the keys `m-n-0` to `m-n-19`, where `n` counts the
@@ -191,8 +191,9 @@ fn machines_that_lose_map_output_give_the_output_of_one_run() {
     let (dir, family) = (shuffling(test, false, &cuts, ""), Family::new(test));
     let dir = with_machines(dir, SSH, &[1]);
     fs::write(dir.join("go"), "").expect("a file");
-    let engine = ["run", "flow.toml", "--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach"];
-    let ran = family.slackline(&dir, &[&engine[..], &["--split", "1KiB", "--state", "state"]].concat());
+    let engine = ["run", "flow.toml", "--engine", "ssh:hosts=hosts,ssh=./reach"];
+    let ran =
+        family.slackline(&dir, &[&engine[..], &["--engine", "ssh:split=1KiB", "--state", "state"]].concat());
     is_one_run(&dir, &ran, test);
     assert!(ran.err.contains(OTHER), "{}", ran.err);
 }
@@ -298,7 +299,7 @@ fn a_finished_part_with_the_same_content_stays_and_is_read_by_jobs() {
     assert!(ran.code == Some(0) && ran.err.contains("nothing is left to do"), "{}", ran.err);
     fs::copy(&part, dir.join("beside")).expect("it can be copied");
     fs::rename(dir.join("beside"), &part).expect("it can be renamed");
-    let ran = family.slackline(&dir, &[&RUN[..], &["--hash", "--force", "b"]].concat());
+    let ran = family.slackline(&dir, &[&RUN[..], &["--engine=local:hash=on", "--force", "b"]].concat());
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     assert_eq!(parts(&dir.join("b"))["part-00000"], b"one\ntwo\n");
 }

@@ -97,7 +97,7 @@ fn a_comment_another_policy_and_other_slots_change_nothing_that_is_done() {
         assert!(jobs.is_empty() && said.contains("nothing is left to do"), "{more:?}: {said}");
     }
     // All settings but comments count: for jobs that read files also the size of splits.
-    let (jobs, said) = done(&dir, &["--split", "1MiB"]);
+    let (jobs, said) = done(&dir, &["--engine", "local:split=1MiB"]);
     assert_eq!(jobs.len(), 8, "{said}");
     assert!(said.contains("night/one is done again: split changed"), "{said}");
     assert!(said.contains("night/two is done again: it reads from night/one, which is done again"), "{said}");
@@ -114,17 +114,17 @@ fn an_input_that_changed_is_read_again_by_what_depends_on_it() {
     assert_eq!(lines(&dir, "seven"), "ONE\nTWO\nthree\nfour\n");
     checked(&dir);
     // The same text at another time is the same only by content.
-    done(&dir, &["--hash", "--force", "five"]);
+    done(&dir, &["--engine=local:hash=on", "--force", "five"]);
     fs::write(dir.join("other.txt"), "three\nfour\n").expect("an input");
     let later = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     let file = fs::File::options().append(true).open(dir.join("other.txt")).expect("the input");
     file.set_modified(later).expect("its time can be set");
-    let (jobs, said) = done(&dir, &["--hash"]);
+    let (jobs, said) = done(&dir, &["--engine=local:hash=on"]);
     assert!(jobs.is_empty(), "{jobs:?} {said}");
     // The content of files that are not read again is known from the first read.
     let file = fs::File::options().append(true).open(dir.join("in.txt")).expect("the input");
     file.set_modified(later).expect("its time can be set");
-    let (jobs, said) = done(&dir, &["--hash"]);
+    let (jobs, said) = done(&dir, &["--engine=local:hash=on"]);
     assert!(jobs.is_empty(), "{jobs:?} {said}");
 }
 
@@ -275,7 +275,7 @@ jobs = [
         fs::write(dir.join(format!("in/{k}")), text + &"x".repeat(1000) + "\n").expect("an input");
     }
     flow("cat");
-    let args = ["run", "flow.toml", "--slots", "1", "--split", "1KiB", "--state", "state"];
+    let args = ["run", "flow.toml", "--slots", "1", "--engine", "local:split=1KiB", "--state", "state"];
     let mut first = family.start(&dir, &args);
     let maps = || fs::read_to_string(dir.join("ran")).unwrap_or_default().lines().count();
     until("the last map waits", || maps() == 4);
@@ -465,7 +465,7 @@ fn a_sort_that_was_killed_may_have_another_number_of_reduces() {
     let text: Vec<String> = (0..20_000).map(|k| format!("{:05}\n", k * 7919 % 20_000)).collect();
     fs::write(dir.join("many"), text.concat()).expect("an input");
     sort(4);
-    let args = [&RUN[..], &["--split", "4KiB", "--policy", "fair"]].concat();
+    let args = [&RUN[..], &["--engine", "local:split=4KiB", "--policy", "fair"]].concat();
     let mut first = family.start(&dir, &args);
     family.awaits("until test -e go");
     until("a map is done", || {
@@ -476,7 +476,7 @@ fn a_sort_that_was_killed_may_have_another_number_of_reduces() {
     family.is_gone();
     fs::write(dir.join("go"), "").expect("a file");
     sort(2);
-    let went = run(&dir, &["--split", "4KiB"]);
+    let went = run(&dir, &["--engine", "local:split=4KiB"]);
     assert_eq!(went.code, Some(0), "{}{}", went.out, went.err);
     let sorted: Vec<String> = (0..20_000).map(|k| format!("{k:05}\n")).collect();
     assert!(lines(&dir, "s") == sorted.concat(), "the parts one after the other are in order");
@@ -499,7 +499,7 @@ fn parts_of_a_job_that_failed_are_kept_until_it_is_tried_again() {
             "{{ id = \"j\", run = {{ mapper = \"{mapper}\", inputs = [\"in\"], output = \"out/j\", attempts = 1 }} }}"
         ),
     );
-    let args = ["--split", "2KiB", "--policy", "fifo"];
+    let args = ["--engine", "local:split=2KiB", "--policy", "fifo"];
     let failed = run(&dir, &args);
     assert_eq!(failed.code, Some(1), "{}{}", failed.out, failed.err);
     let first = ran(&dir).len();

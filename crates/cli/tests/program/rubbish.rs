@@ -34,7 +34,7 @@ fn documents_that_are_none_name_the_line() {
 fn everything_that_is_wrong_with_a_model_has_its_line() {
     let cycle = "slackline = 1\n[[flows]]\nid = \"a\"\n[[flows.jobs]]\nid = \"x\"\nafter = [\"y\"]\nmap = { tasks = 1, seconds = 1.0 }\n\
                  [[flows.jobs]]\nid = \"y\"\nafter = [\"x\"]\nmap = { tasks = 1, seconds = 1.0 }\n";
-    refused("cycle.toml", cycle.as_bytes(), ":6:9: flows[0].jobs[0].after: found a cycle");
+    refused("cycle.toml", cycle.as_bytes(), ":6:9: flows[0].jobs[0].after: found a dependency cycle");
     let two = "slackline = 1\n[[flows]]\nid = \"a\"\nweight = -1.0\njobs = [{ id = \"x\", map = { tasks = 0, seconds = 1.0 } }]\n";
     refused("two.toml", two.as_bytes(), ":4:");
     refused("two.toml", two.as_bytes(), ":5:");
@@ -109,8 +109,7 @@ fn misspelt_words_are_answered_with_the_valid_ones() {
         (vec!["compare", NIGHTLY, "--crash", "node-0"], "MACHINE@T"),
         (vec!["compare", NIGHTLY, "--crash", "knot-0@5"], "node-0 … node-7"),
         (vec!["compare", NIGHTLY, "--crash-rate", "50"], "--repair"),
-        (vec!["compare", NIGHTLY, "--split", "5 miles"], "a size such as"),
-        (vec!["compare", NIGHTLY, "--split", "64MiB"], "document of our own"),
+        (vec!["compare", NIGHTLY, "--from", "swim:split=5 miles"], "a size such as"),
         (vec!["compare", NIGHTLY, "--map-slots", "2"], "--reduce-slots"),
         (vec!["compare", NIGHTLY, "--deadlines", "NaN"], "a number from 0"),
         (vec!["compare", NIGHTLY, "--deadlines", "1e9", "--speed", "1e-6"], "found a deadline of"),

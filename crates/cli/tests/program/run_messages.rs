@@ -168,21 +168,32 @@ fn two_runs_of_one_user_know_of_each_other() {
     let flow = "slackline = 1\n[[flows]]\nid = 'g'\njobs = [ { id = 'j', run = { mapper = 'cat', inputs = ['in.txt'], \
                 output = 'other' } } ]\n";
     fs::write(dir.join("other.toml"), flow).expect("a flow file");
-    let other =
-        ["run", "other.toml", "--slots", "4", "--share", "--state", "other.state", "--events", "other.jsonl"];
+    let other = [
+        "run",
+        "other.toml",
+        "--slots",
+        "4",
+        "--engine=local:share=on",
+        "--state",
+        "other.state",
+        "--events",
+        "other.jsonl",
+    ];
     let second = family.slackline(&dir, &other);
     assert_eq!(second.code, Some(0), "{}{}", second.out, second.err);
     assert!(
-        second.err.contains("1 other run is at work on this machine with 2 slots beside the 2 of this one"),
+        second.err.contains("1 other run is running on this machine with 2 slots beside the 2 of this one"),
         "{}",
         second.err
     );
-    assert!(!second.err.contains("--share takes half"), "{}", second.err);
+    assert!(!second.err.contains("share=on takes half"), "{}", second.err);
     assert_eq!(events(&dir.join("other.jsonl"))[0]["slots"], 2);
     signal("INT", engine.id());
     ended(engine);
-    let third = family
-        .slackline(&dir, &["run", "other.toml", "--slots", "4", "--share", "--state", "third", "--again"]);
+    let third = family.slackline(
+        &dir,
+        &["run", "other.toml", "--slots", "4", "--engine=local:share=on", "--state", "third", "--again"],
+    );
     assert!(!third.err.contains("other run"), "{}", third.err);
 }
 
@@ -197,7 +208,7 @@ fn clean_removes_states_of_runs_that_have_ended_and_nothing_else() {
     assert_eq!(family.slackline(&dir, &["run", "other.toml"]).code, Some(0));
     let state = |name: &str| dir.join(".slackline").join(name);
     let dry = done(&dir, &["clean", "--all", "--dry-run"]);
-    assert!(dry.contains("stays: a process is at work on it") && dry.contains("would be removed"), "{dry}");
+    assert!(dry.contains("stays: a process uses it") && dry.contains("would be removed"), "{dry}");
     assert!(state("other").join("journal.log").exists());
     assert!(done(&dir, &["clean", "--all", "--older-than", "1d"]).contains("stays: it is not so old"));
     assert!(done(&dir, &["clean", "--all", "--larger-than", "1GiB"]).contains("stays: it is not so large"));
@@ -264,7 +275,7 @@ fn clean_leaves_alone_a_run_that_continues() {
     family.awaits("sleep 0.02");
     for more in [&[][..], &["--intermediates"], &["--older-than", "0s", "--larger-than", "1B"]] {
         let said = done(&dir, &[&["clean", "--state", "state"], more].concat());
-        assert!(said.contains("stays: a process is at work on it"), "{more:?}: {said}");
+        assert!(said.contains("stays: a process uses it"), "{more:?}: {said}");
     }
     fs::write(dir.join("go"), "").expect("a file");
     let ran = ended(engine);

@@ -193,8 +193,18 @@ fn a_run_that_is_killed_continues_and_gives_the_same() {
         &["run", "flow.toml", "--slots", "2", "--state", "state", "--slowstart", "0.05"],
         &["run", "flow.toml", "--slots", "1", "--state", "state", "--policy", "fair"],
         &["run", "flow.toml", "--slots", "4", "--state", "state", "--policy", "fifo", "--slowstart", "0"],
-        &["run", "flow.toml", "--map-slots", "2", "--reduce-slots", "1", "--state", "state"],
-        &["run", "flow.toml", "--slots", "3", "--state", "state", "--speculate", "--attempts", "2"],
+        &["run", "flow.toml", "--engine", "local:map-slots=2,reduce-slots=1", "--state", "state"],
+        &[
+            "run",
+            "flow.toml",
+            "--slots",
+            "3",
+            "--state",
+            "state",
+            "--engine",
+            "local:speculate=--attempts",
+            "2",
+        ],
         &["run", "flow.toml", "--slots", "2", "--state", "state", "--policy", "edf", "--slowstart", "0.5"],
     ];
     killed_again_and_again(&Family::new("run-killed"), &prepared("run-calm"), &prepared("run-killed"), &runs);

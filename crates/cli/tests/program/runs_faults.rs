@@ -131,7 +131,8 @@ fn commands_that_misbehave_fail_their_own_flow_only() {
     };
     let text: String = flows.iter().map(flow).collect();
     fs::write(dir.join("flow.toml"), format!("slackline = 1\n{text}")).expect("a flow file");
-    let ran = family.slackline(&dir, &[&RUN[..], &["--timeout", "2", "--attempts", "2"]].concat());
+    let ran =
+        family.slackline(&dir, &[&RUN[..], &["--engine", "local:timeout=2", "--attempts", "2"]].concat());
     assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
     for (flow, why) in [
         ("exits", "exit status: 1"),
@@ -282,7 +283,7 @@ fn a_speculative_attempt_that_fails_leaves_the_first_alone() {
                  sleep 0.05; done; echo first";
     let dir = straggling("run-second-fails", first, "echo this is why >&2; exit 7");
     let family = Family::new("run-second-fails");
-    let ran = family.slackline(&dir, &[&RUN[..], &["--speculate"]].concat());
+    let ran = family.slackline(&dir, &[&RUN[..], &["--engine=local:speculate=on"]].concat());
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     for word in ["f/j map 2 failed, a speculative attempt beside the first: ", "exit status: 7"] {
         assert!(ran.err.contains(word), "{word:?} in {}", ran.err);
@@ -299,7 +300,7 @@ fn a_speculative_attempt_that_is_faster_is_the_one_that_counts() {
     let hangs = format!("echo first; exec sleep {}", Family::long());
     let dir = straggling("run-second-wins", &hangs, "echo second");
     let family = Family::new("run-second-wins");
-    let ran = family.slackline(&dir, &[&RUN[..], &["--speculate"]].concat());
+    let ran = family.slackline(&dir, &[&RUN[..], &["--engine=local:speculate=on"]].concat());
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     let parts = parts(&dir.join("out"));
     assert!(parts["part-00002"] == b"second\n" && parts.len() == 3, "{parts:?}");

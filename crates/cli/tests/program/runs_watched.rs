@@ -71,7 +71,7 @@ fn a_run_is_seen_while_it_continues_after_it_was_killed_and_at_its_end() {
     }
     assert!(!printed.contains("failed"), "{printed}");
     let text = done(&dir, &["status", "--state", "state"]);
-    for words in ["state: at work since", "2 of 4 tasks done", "f/quick", "at work: 1 attempt"] {
+    for words in ["state: running since", "2 of 4 tasks done", "f/quick", "running: 1 attempt"] {
         assert!(text.contains(words), "{words:?} in\n{text}");
     }
     engine.kill().expect("it can be killed");

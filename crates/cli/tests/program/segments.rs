@@ -119,11 +119,14 @@ fn has(line: &str, words: &str) -> bool {
 }
 
 fn all<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    let slots = more.iter().any(|word| word.ends_with("slots") || *word == "--engine");
-    let base = ["run", "flow.toml", "--state", "state", "--split", "1KiB"];
-    let base: Vec<&str> = if more.contains(&"--split") { base[..4].to_vec() } else { base.to_vec() };
-    let slots: &[&str] = if slots { &[] } else { &["--slots", "2"] };
-    [&base, slots, more].concat()
+    let says = |words: &str| more.iter().any(|more| more.contains(words));
+    let split: &[&str] = match (says("split="), says("ssh:")) {
+        (true, _) => &[],
+        (_, true) => &["--engine", "ssh:split=1KiB"],
+        _ => &["--engine", "local:split=1KiB"],
+    };
+    let slots: &[&str] = if says("slots") || says("ssh:") { &[] } else { &["--slots", "2"] };
+    [&["run", "flow.toml", "--state", "state"], split, slots, more].concat()
 }
 
 /// A reduce has its slot before all maps are done: on two slots, when only one map is left.
@@ -172,7 +175,7 @@ fn slots_come_and_go_and_the_machine_stays_one() {
     scene.session(&["--slots", "4"], ("task_started map j", 3), "TERM");
     scene.open(&["map-1"]);
     scene.session(&["--slots", "1", "--slowstart", "0"], ("task_done map j", 1), "TERM");
-    scene.session(&["--map-slots", "3", "--reduce-slots", "1", "--slowstart", "0"], EARLY, "TERM");
+    scene.session(&["--engine", "local:map-slots=3,reduce-slots=1", "--slowstart", "0"], EARLY, "TERM");
     let status = scene.status();
     assert_eq!(
         (status["slots"].as_u64(), status["machines"].as_array().map(Vec::len)),
@@ -248,7 +251,7 @@ fn the_same_settings_are_one_segment() {
 fn another_engine_is_refused_before_anything_starts() {
     let scene = Scene::new("segments-engine");
     with_machines(scene.dir.clone(), SSH, &[1, 1]);
-    let ssh = ["--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach"];
+    let ssh = ["--engine", "ssh:hosts=hosts,ssh=./reach"];
     scene.open(&["map-0"]);
     scene.session(&[], ("task_done map j", 1), "KILL");
     for more in [&[][..], &["--dry-run"], &["--policy", "fair"]] {
@@ -274,18 +277,18 @@ fn every_other_setting_may_change_too() {
     let scene = Scene::new("segments-others");
     scene.open(&GATES[..4]);
     let others: [&[&str]; 14] = [
-        &["--hash"],
-        &["--task-memory", "2MiB"],
-        &["--timeout", "300"],
+        &["--engine=local:hash=on"],
+        &["--engine", "local:task-memory=2MiB"],
+        &["--engine", "local:timeout=300"],
         &["--attempts", "1"],
-        &["--speculate"],
+        &["--engine=local:speculate=on"],
         &["--metric", "tardiness"],
         &["--combine", "max"],
         &["--history", "past.history"],
         &["--deadline", "f=1000"],
         &["--deadline", "f=0"],
-        &["--split", "512KiB"],
-        &["--share"],
+        &["--engine", "local:split=512KiB"],
+        &["--engine=local:share=on"],
         &["--policy", "woha-lpf", "--slowstart", "0.3", "--slots", "3"],
         &["--policy", "dmrs"],
     ];
@@ -365,7 +368,7 @@ fn another_flow_file_is_refused_and_changes_nothing() {
 fn hosts_that_join_and_leave_between_are_machines_of_the_run() {
     let scene = Scene::new("segments-hosts");
     with_machines(scene.dir.clone(), SSH, &[1, 1]);
-    let ssh = ["--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach"];
+    let ssh = ["--engine", "ssh:hosts=hosts,ssh=./reach"];
     scene.session(&ssh, ("task_started map j", 2), "TERM");
     fs::write(scene.dir.join("hosts"), "n2 slots=2\nn3 slots=1\n").unwrap();
     scene.open(&["map-0"]);

@@ -39,8 +39,10 @@ impl Place {
     /// Starts the service with these options, and waits until it answers.
     pub(crate) fn serve_with(&self, more: &[&str]) -> Child {
         let socket = self.socket.display().to_string();
-        let args = ["serve", "--allow-root", "--state", "s", "--split", "64KiB", "--socket", &socket];
-        let args: Vec<&str> = args.iter().chain(more).copied().collect();
+        let args = ["serve", "--allow-root", "--state", "s", "--socket", &socket];
+        let split: &[&str] =
+            if more.contains(&"--engine") { &[] } else { &["--engine", "local:split=64KiB"] };
+        let args = [&args[..], split, more].concat();
         let child = self.family.start(&self.dir, &args);
         until("the service answers", || self.ask(&["queue"]).code == Some(0));
         child
@@ -156,7 +158,7 @@ fn a_service_that_is_killed_continues_and_makes_the_same_bytes() {
 }
 
 /// Machines that are reached by a script.
-const ON_MACHINES: [&str; 6] = ["--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach"];
+const ON_MACHINES: [&str; 2] = ["--engine", "ssh:hosts=hosts,ssh=./reach,split=64KiB"];
 
 #[test]
 fn a_service_on_several_machines_makes_the_bytes_of_one_and_continues_on_others() {
@@ -238,7 +240,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     place.family.awaits(&format!("sleep {}", Family::long()));
     let queue = place.done(&["queue"]);
     for words in
-        ["local, edf (sum of response times, s): 2 slots", "1 live, 0 queued", "flow", "of 4", "at work"]
+        ["local, edf (sum of response times, s): 2 slots", "1 live, 0 queued", "flow", "of 4", "running"]
     {
         assert!(queue.contains(words), "{words:?} in\n{queue}");
     }

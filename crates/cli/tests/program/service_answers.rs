@@ -156,7 +156,7 @@ fn a_directory_that_is_mistyped_is_not_made() {
     // Before the first start, tokens go to a directory that a user has made.
     fs::create_dir(place.dir.join("made")).expect("a directory");
     let ran = place.ask(&["token", "--state", "made", "--add", "anna", "--role", "look"]);
-    assert!(ran.code == Some(0) && ran.err.contains("no service has been at work there yet"), "{}", ran.err);
+    assert!(ran.code == Some(0) && ran.err.contains("no service has been running there yet"), "{}", ran.err);
     assert!(ran.out.starts_with("slackline_"), "{}", ran.out);
 }
 
@@ -177,7 +177,7 @@ fn a_service_waits_for_the_one_before_to_end() {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&said).expect("a file"));
     let child = command.spawn().expect("the program starts");
     let waits = |child: std::process::Child| {
-        let has_said = || fs::read_to_string(&said).is_ok_and(|said| said.contains("at work there; waiting"));
+        let has_said = || fs::read_to_string(&said).is_ok_and(|said| said.contains("running there; waiting"));
         until("it says what it waits for", has_said);
         child
     };

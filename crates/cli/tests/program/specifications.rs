@@ -59,20 +59,20 @@ fn workloads_are_files_beside_the_specification() {
         assert_eq!(Some(cost), schedule["cost"].as_f64(), "{machines} machines");
     }
     let small = dir.join("data/small.tsv");
-    let size = [
-        "--machines",
-        "3",
-        "--map-slots",
-        "2",
-        "--reduce-slots",
-        "1",
-        "--durations",
-        "rate",
-        "--map-rate",
-        "20MB",
+    let size = ["--machines", "3", "--map-slots", "2", "--reduce-slots", "1"];
+    let simulate = [
+        &[
+            "simulate",
+            text(&small),
+            "-p",
+            "fifo",
+            "--from",
+            "swim:durations=rate,map-rate=20MB",
+            "--format",
+            "json",
+        ],
+        &size[..],
     ];
-    let simulate =
-        [&["simulate", text(&small), "-p", "fifo", "--from", "swim", "--format", "json"], &size[..]];
     let schedule: serde_json::Value = serde_json::from_str(&done(&simulate.concat())).unwrap();
     let cost = mean(&out.join("trace.csv"), "", "fifo", "cost");
     assert_eq!(Some(cost), schedule["cost"].as_f64());

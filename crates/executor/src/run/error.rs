@@ -37,7 +37,7 @@ pub enum EngineError {
     },
     /// The map output of a run that continues is in another directory than the machines are to share.
     #[error(
-        "found the map output of this run in {from}, expected it in the directory that --shared names: leave --shared out, \
+        "found the map output of this run in {from}, expected it in the directory of --engine ssh:shared=DIR: leave that out, \
          and it is used where it is; --again starts over"
     )]
     Moved { from: String },

@@ -37,7 +37,7 @@ pub enum LogError {
         name: String,
         problem: io::Error,
     },
-    #[error("{name}: found another run at work on it, expected none")]
+    #[error("{name}: found another run that uses it, expected none")]
     Busy {
         /// The purpose and the path of the log.
         name: String,

@@ -200,10 +200,7 @@ fn a_phase_that_no_machine_can_run_is_refused() {
 #[test]
 fn a_cycle_is_spelt_out() {
     let d = draft(vec![job("a", &["c"]), job("b", &["a"]), job("c", &["b"])]);
-    assert_eq!(
-        problem(&d),
-        "flows[0].jobs[0].after: found a cycle: a comes after itself by way of a after c after b after a"
-    );
+    assert_eq!(problem(&d), "flows[0].jobs[0].after: found a dependency cycle: a -> b -> c -> a");
 }
 
 #[test]

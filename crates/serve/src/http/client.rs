@@ -118,7 +118,7 @@ impl Server {
     fn hinted(&self, status: StatusCode, message: String) -> String {
         let is_for_who_asks = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         if is_for_who_asks && self.token.is_none() && self.is_remote() {
-            return format!("{message} (SLACKLINE_TOKEN has the token of whoever asks)");
+            return format!("{message} (SLACKLINE_TOKEN has the token of the client)");
         }
         message
     }

@@ -34,7 +34,7 @@ const RETRY: u32 = 1_000;
 /// Stream the events of the service as they happen.
 #[utoipa::path(get, path = "/api/v1/events", tag = "events", security(("token" = ["look"])),
     params(("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event that was had: those after it come first"),
-        ("after" = Option<String>, Query, description = "The same, for whoever can set no header")),
+        ("after" = Option<String>, Query, description = "The same, for clients that cannot set a header")),
     responses((status = 200, body = Event, content_type = "text/event-stream",
         description = "Server-sent events: `data` of each is an `Event`, its `event` the kind; of the first, `begin`, it is a `Began`"), Problems))]
 pub(super) async fn events(State(app): State<AppState>, headers: HeaderMap, mut query: Query) -> ApiResult {

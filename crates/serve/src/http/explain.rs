@@ -32,7 +32,7 @@ pub(super) async fn explain(
     params(("number" = u64, Path, description = "Its number"),
         ("flow" = Option<String>, Query, description = "The flow; may be left out if there is only one"),
         ("job" = String, Query, description = "The job"),
-        ("task" = Option<String>, Query, description = "`map-3`, `reduce-0`, `map` or `reduce`; all tasks if nothing is said"),
+        ("task" = Option<String>, Query, description = "`map-3`, `reduce-0`, `map` or `reduce`; the default is all tasks"),
         ("attempt" = Option<u32>, Query, minimum = 1, description = "Only the attempt of this number of each task"),
         ("failed" = Option<bool>, Query, description = "Only attempts that failed")),
     responses((status = 200, body = String, content_type = "text/plain"), Problems))]

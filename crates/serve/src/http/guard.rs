@@ -35,7 +35,7 @@ impl FromRequestParts<AppState> for Caller {
 fn unknown() -> ApiError {
     ApiError::new(
         StatusCode::UNAUTHORIZED,
-        "found nobody who is known, expected a token (authorization: Bearer TOKEN), which `slackline token --add` makes",
+        "found no valid token, expected one (authorization: Bearer TOKEN), which `slackline token --add` makes",
     )
 }
 

@@ -135,7 +135,7 @@ impl Page {
         self.value("slackline_build_info", &labels, 1.0);
         let flag = |is: bool| f64::from(u8::from(is));
         self.one("slackline_slots", "Slots there are.", service.slots as f64);
-        self.one("slackline_tasks_running", "Tasks at work.", service.running as f64);
+        self.one("slackline_tasks_running", "Running tasks.", service.running as f64);
         self.one("slackline_tasks_waiting", "Tasks of live submissions that wait.", service.waiting as f64);
         let in_state =
             |state: State| (state.name(), service.submissions.get(state.name()).copied().unwrap_or(0));

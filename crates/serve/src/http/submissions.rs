@@ -64,7 +64,7 @@ pub(super) async fn submit(
         ("state" = Option<String>, Query, description = "Only those in one of these states, with commas between them: queued, opening, live, done, failed, cancelled, rejected"),
         ("name" = Option<String>, Query, description = "Only those of this name"),
         ("user" = Option<String>, Query, description = "Only those of this user"),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most so many; 100 if nothing is said"),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "The most submissions of an answer; the default is 100"),
         ("before" = Option<u64>, Query, minimum = 0, description = "Only those with smaller numbers: what `before` of an answer says")),
     responses((status = 200, body = Submissions), Problems))]
 pub(super) async fn list(State(app): State<AppState>, mut query: Query) -> ApiResult {

@@ -230,12 +230,12 @@ impl ServiceHandle {
         }
         busy.sort_by_key(|(tasks, _)| std::cmp::Reverse(*tasks));
         if busy.is_empty() {
-            return Ok("\nno task is at work now\n".to_owned());
+            return Ok("\nno task is running now\n".to_owned());
         }
         let more = busy.len().saturating_sub(10);
         let named: Vec<String> = busy.into_iter().take(10).map(|(_, name)| name).collect();
         let rest = if more > 0 { format!(", and {more} more flows") } else { String::new() };
-        Ok(format!("\ntasks at work now: {}{rest}\n", named.join(", ")))
+        Ok(format!("\ntasks running now: {}{rest}\n", named.join(", ")))
     }
 }
 

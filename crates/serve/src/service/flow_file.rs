@@ -372,7 +372,7 @@ jobs = [
                 job("a", "after = ['x'],", "in"),
                 "z.toml:5:22: flows[0].jobs[0].after[0]: found \"x\", expected the id of a job of the same flow",
             ),
-            (job("a", "after = ['a'],", "in"), "found a cycle: a comes after itself"),
+            (job("a", "after = ['a'],", "in"), "found a dependency cycle: a -> a"),
             (
                 job("a", "", "@first.w"),
                 "found @first.w, expected @JOB of the same flow, or @FLOW/JOB of another",

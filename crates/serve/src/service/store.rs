@@ -11,7 +11,7 @@ use crate::state::record::Record;
 const LOG: Kind = Kind {
     name: "state of the service",
     line: "slackline service 1\n",
-    advice: "move the state directory away to begin anew: what was submitted is then forgotten, and outputs stay where they are",
+    advice: "move the state directory away to start without it: its submissions are lost, and outputs stay where they are",
     tries: 20,
     reserve: 1 << 20,
 };

@@ -248,7 +248,7 @@ impl ServiceState {
     /// # Errors
     /// The reason why the time is skipped.
     fn wanted_at(&self, name: &str, at: WallTime) -> Result<SubmissionSpec, String> {
-        let again = self.schedules.get(name).ok_or("it recurs no more")?;
+        let again = self.schedules.get(name).ok_or("it is removed")?;
         // The replaced submission frees a place in the queue.
         let replaces = again.recurring.submit.overlap == api::Overlap::Replace
             && self.submissions.series.contains_key(name);
@@ -304,7 +304,7 @@ impl ServiceState {
         self.schedules.remove(name);
         self.out.records.push(Record::RecursNoMore(name.to_owned()));
         self.announce(name);
-        Ok(format!("{name} recurs no more; what was submitted of it goes on"))
+        Ok(format!("{name} is removed; its earlier submissions continue"))
     }
 
     pub(super) fn pause(
@@ -324,7 +324,7 @@ impl ServiceState {
         let record = Record::Recurs(Box::new(again.recurring.clone()));
         self.out.records.push(record);
         self.announce(name);
-        let what = if paused { "is paused" } else { "goes on" };
+        let what = if paused { "is paused" } else { "continues" };
         Ok(format!("{name} {what}{}", next.unwrap_or_default()))
     }
 

@@ -696,7 +696,7 @@ fn a_repeated_idempotency_key_does_not_submit_again() {
         refused.message
     };
     let expected = format!(
-        "key: found \"b\" with the key of {first}, which is a, expected the same again, or a key of its own"
+        "key: found \"b\" with the key of {first}, which is a, expected the same submission, or another key"
     );
     assert_eq!(refused(&mut world, keyed("b")), expected);
     world.play = false;

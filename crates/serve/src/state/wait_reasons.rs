@@ -41,7 +41,7 @@ impl ServiceState {
                     1 => "1 submission is".to_owned(),
                     live => format!("{live} submissions are"),
                 };
-                format!("{live} live, as many as may be at a time (--live)")
+                format!("{live} active, the limit of --live")
             }
             Blocker::RunningOf(user) => {
                 let live = self.submissions.queue.begun.of(user);
@@ -119,7 +119,7 @@ impl ServiceState {
                 FlowStatus::Held if entry.is_held_by_hand(&here.flow) => {
                     Some(format!("it is held (slackline submission resume {number})"))
                 }
-                FlowStatus::Held => Some("whether its deadlines hold is looked at first".to_owned()),
+                FlowStatus::Held => Some("it is first checked whether its deadlines hold".to_owned()),
                 FlowStatus::Waiting | FlowStatus::Running => self.why_flow(number, live, here, now),
                 FlowStatus::Finished | FlowStatus::Failed | FlowStatus::Cancelled => None,
             };

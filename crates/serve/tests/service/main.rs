@@ -218,7 +218,7 @@ fn held(dir: &Path) {
     execute(&service, Command::Cancel { number: c, flow: None }).unwrap();
     assert_eq!(over(&service, c).state, State::Cancelled);
     let ended = service.handle().timeline(slackline_model::WallTime(0)).attempts;
-    assert!(ended.iter().all(|attempt| attempt.end.is_some()), "nothing is at work: {ended:#?}");
+    assert!(ended.iter().all(|attempt| attempt.end.is_some()), "nothing is running: {ended:#?}");
     service.stop().unwrap();
 }
 
@@ -232,7 +232,7 @@ fn quota(dir: &Path) {
     let explained = service.handle().explain(number, None, None).unwrap();
     let text = in_one_line(&explained.text);
     assert!(text.contains(&format!("why now: {why}")), "{}", explained.text);
-    assert!(text.contains(&format!("1 at work; 1 task wait: {why}")), "{}", explained.text);
+    assert!(text.contains(&format!("1 running; 1 task wait: {why}")), "{}", explained.text);
     assert!(!text.contains("for slots"), "{}", explained.text);
     assert_eq!(explained.document["why"], why);
     execute(&service, Command::Cancel { number, flow: None }).unwrap();
@@ -328,10 +328,7 @@ fn queued(dir: &Path) {
     let first = submit(&service, flow(dir, "a", "sleep 300", 1));
     let second = submit(&service, flow(dir, "b", "cat", 1));
     let refusal = |number| service.handle().explain(number, None, None).unwrap_err().message;
-    assert_eq!(
-        refusal(second),
-        "2 has not begun: 1 submission is live, as many as may be at a time (--live)"
-    );
+    assert_eq!(refusal(second), "2 has not begun: 1 submission is active, the limit of --live");
     execute(&service, Command::Cancel { number: first, flow: None }).unwrap();
     assert_eq!(over(&service, second).state, State::Finished);
     service.stop().unwrap();
@@ -451,7 +448,7 @@ fn wrong(dir: &Path) {
     assert!(refused.message.contains("flow.toml:2"), "{}", refused.message);
     // Two services at one place are one too many.
     let error = Service::start(&setup(dir)).err().unwrap();
-    assert!(error.to_string().contains("another run at work"), "{error}");
+    assert!(error.to_string().contains("another run that uses"), "{error}");
     service.stop().unwrap();
 }
 
@@ -474,7 +471,7 @@ fn explained(dir: &Path) {
     let fourth = submit(&service, flow(dir, "d", "cat", 2));
     until(&service, fourth, |shown| shown.state == State::Running);
     let why = handle.explain(fourth, Some("d"), Some("j")).unwrap();
-    assert!(why.text.contains(&format!("tasks at work now: 2 of {third}/c")), "{}", why.text);
+    assert!(why.text.contains(&format!("tasks running now: 2 of {third}/c")), "{}", why.text);
     let query = LogQuery { job: "j".into(), ..LogQuery::default() };
     let logs = handle.logs(first, &query).unwrap();
     assert_eq!(logs.matches("said").count(), 6, "{logs}");

@@ -436,7 +436,7 @@ async function machines(service) {
   await close();
 }
 
-/** Attempts at work are on the timeline, and a flow that waits for its user's quota says so. */
+/** Attempts running are on the timeline, and a flow that waits for its user's quota says so. */
 async function quota() {
   const service = await serve("quota", "operate", 0, "--quota", "slots=1");
   const isAtWork = async () => (await ask(service, "GET", "/api/v1/service")).running === 1;
@@ -453,7 +453,7 @@ async function quota() {
   await page.getByText("As a table: the latest attempts").click();
   await page.locator("#slots caption", { hasText: "The latest 0 attempts" }).waitFor();
   know();
-  await page.locator("#slots tbody tr", { hasText: "works" }).filter({ hasText: "at work" }).waitFor();
+  await page.locator("#slots tbody tr", { hasText: "works" }).filter({ hasText: "running" }).waitFor();
   await row(page, "waits").click();
   await dialog(page).locator("dd", { hasText: "as many as one user may" }).waitFor();
   await picture(page, "quota", false);

@@ -8,7 +8,7 @@ use slackline_executor::engine::backend::{ADDRESS, Backend, EngineEntry};
 use slackline_executor::engine::machines::{slurm, ssh};
 use slackline_executor::engine::this_machine;
 use slackline_executor::run::error::EngineError;
-use slackline_model::params::{Param, ParamError, Settings};
+use slackline_model::params::{self, Param, ParamError, Settings};
 
 use crate::names::unknown;
 
@@ -107,10 +107,8 @@ impl Engines {
             }
             None => rest,
         };
-        for pair in pairs.split(',').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            given.push((name.to_owned(), value.to_owned()));
-        }
+        let pairs = params::pairs(entry.params, pairs).into_iter();
+        given.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
         EngineSpec { entry: *entry, given: Vec::new() }.with(given)
     }
 }
@@ -124,6 +122,11 @@ impl EngineSpec {
     /// Whether a parameter was given with this value.
     pub fn says(&self, name: &str, value: &str) -> bool {
         self.given.iter().any(|(given, said)| given == name && said == value)
+    }
+
+    /// The parameters that were given.
+    pub fn given(&self) -> &[(String, String)] {
+        &self.given
     }
 
     /// The same engine with more parameters.

@@ -239,8 +239,8 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
                 Ok(arrival)
             }
             Err(NotByStream::Minima { flow }) => Err(NotStreamed::NeedsWhole(format!(
-                "flow {flow} has slots guaranteed, and that a policy keeps its promise to give it so many can only be \
-                 judged with all flows"
+                "flow {flow} has guaranteed slots; whether a policy gives it that number can only be judged with all \
+                 flows"
             ))),
             Err(error) => Err(NotStreamed::NeedsWhole(error.to_string())),
         }

@@ -205,7 +205,7 @@ impl LineImport for Rows {
         }
         let Some(columns) = &self.columns else {
             if let Err(expected) = &self.zone {
-                return Err(line.error(1, format!("--time-zone: expected {expected}")));
+                return Err(line.error(1, format!("time-zone: expected {expected}")));
             }
             self.columns = Some(Columns::of(line)?);
             return Ok(LineContent::Nothing);
@@ -427,10 +427,7 @@ JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS
         );
         assert_eq!(draft.flows.iter().map(|flow| tasks(flow).0).collect::<Vec<_>>(), [2, 1, 1, 1, 1]);
         let error = read(ACCOUNTS, &[("time-zone", "Mars")]).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "week.txt:1:1: --time-zone: expected the name of a time zone such as Europe/Berlin"
-        );
+        assert_eq!(error, "week.txt:1:1: time-zone: expected the name of a time zone such as Europe/Berlin");
     }
 
     #[test]

@@ -97,7 +97,7 @@ mod tests {
             (
                 "t.json",
                 r#"{"name": "<root>", "children": [{"name": "r1", "children": null}]}"#,
-                "the topology of a Rumen trace (--topology FILE beside the trace)",
+                "the topology of a Rumen trace (--from rumen:topology=FILE beside the trace)",
             ),
             ("t.json", r#"{"traceEvents": []}"#, "a timeline for Chrome or Perfetto"),
             (

@@ -71,10 +71,10 @@ pub(crate) const HADOOP_1: &str = "Meta VERSION=";
 
 /// Fields that all occur at the beginning of a JSON object, and its kind.
 const OBJECTS: [(&[&str], &str); 4] = [
-    (&["name", "children"], "the topology of a Rumen trace (--topology FILE beside the trace)"),
+    (&["name", "children"], "the topology of a Rumen trace (--from rumen:topology=FILE beside the trace)"),
     (
         &["rack", "nodes", "node"],
-        "a file of nodes of Hadoop's Scheduler Load Simulator (--nodes FILE beside its trace)",
+        "a file of nodes of Hadoop's Scheduler Load Simulator (--from sls:nodes=FILE beside its trace)",
     ),
     (&["workloads", "job_classes"], SYNTH),
     (&["num_jobs", "workloads"], SYNTH),

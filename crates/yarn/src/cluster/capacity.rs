@@ -39,7 +39,7 @@ pub(crate) fn slots(
     if slots < 2 {
         let problem = format!(
             "{address}: found NodeManagers with room for {slots} containers of {slot_mb} MiB, expected two at least: an \
-             ApplicationMaster and a task; see --memory"
+             ApplicationMaster and a task; see the option memory"
         );
         return Err(EngineError::other(problem));
     }

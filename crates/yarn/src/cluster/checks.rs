@@ -55,7 +55,7 @@ pub(crate) fn check_framework(about: &SubmitterInfo) -> Result<(), EngineError> 
         return Ok(());
     };
     Err(EngineError::other(format!(
-        "found mapreduce.framework.name {framework:?} in the configuration of Hadoop, expected \"yarn\": --conf, or the \
+        "found mapreduce.framework.name {framework:?} in the configuration of Hadoop, expected \"yarn\": the option conf, or the \
          variable HADOOP_CONF_DIR, has to name the directory with the cluster's mapred-site.xml"
     )))
 }

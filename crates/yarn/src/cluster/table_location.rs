@@ -1,4 +1,4 @@
-//! The path of the plug-in's table, from the option `--table` and the configuration of the ResourceManager.
+//! The path of the plug-in's table, from the option `table` and the configuration of the ResourceManager.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) const VALID: Duration = Duration::from_secs(30);
 /// The property of the ResourceManager with the path of the table.
 const TABLE_PROPERTY: &str = "slackline.table";
 
-/// The path of the table; `None` with `--table none`. Any path but that of the ResourceManager is refused,
+/// The path of the table; `None` with `table=none`. Any path but that of the ResourceManager is refused,
 /// since no plug-in would read it.
 pub(crate) fn table_path(given: &str, manager: &ResourceManager) -> Result<Option<PathBuf>, EngineError> {
     if given == "none" {
@@ -30,12 +30,12 @@ pub(crate) fn table_path(given: &str, manager: &ResourceManager) -> Result<Optio
     let Some(read) = manager.property(TABLE_PROPERTY).map_err(EngineError::other)? else {
         return Err(EngineError::other(format!(
             "found no {TABLE_PROPERTY} in the ResourceManager's configuration, expected the plug-in to be set up \
-             (docs/hadoop.md); --table none does without it, by priorities alone"
+             (docs/hadoop.md); the option table=none does without it, by priorities alone"
         )));
     };
     if given != "cluster" && real(Path::new(given)) != real(Path::new(&read)) {
         let expected = format!(
-            "{read}, which the ResourceManager reads ({TABLE_PROPERTY} in its yarn-site.xml); --table cluster names it"
+            "{read}, which the ResourceManager reads ({TABLE_PROPERTY} in its yarn-site.xml); the option table=cluster names it"
         );
         return Err(ParamError::Value { name: TABLE.name, found: given.to_owned(), expected }.into());
     }

@@ -295,7 +295,7 @@ fn unsupported_inputs(resolved: &ResolvedWorkload, placeholders: &Placeholders, 
         }
         if hash {
             fault(format!(
-                "found {input} where inputs are compared by content (--hash), expected file:///PATH"
+                "found {input} where inputs are compared by content (hash=on), expected file:///PATH"
             ));
         }
     }

@@ -337,7 +337,7 @@ mod tests {
     use super::*;
     use crate::rest::id::{TaskAttemptId, TaskId as Task};
 
-    /// An attempt that was at work at that time.
+    /// An attempt that was running at that time.
     fn attempt(kind: PhaseKind, (started, ended): (u64, u64)) -> AttemptReport {
         let task = Task { app: AppId { cluster: 1, number: 1 }, kind, number: 0 };
         AttemptReport {

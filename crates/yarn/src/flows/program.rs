@@ -278,7 +278,7 @@ pub(super) fn part_files(
     let names: Vec<&str> = found.values().map(String::as_str).take(3).collect();
     let some = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
     let (found, s) = (found.len(), if expected == 1 { "" } else { "s" });
-    let why = if reducers > 0 { "`reducers`" } else { "one for each map of `--split`" };
+    let why = if reducers > 0 { "`reducers`" } else { "one for each map of the option split" };
     Err(format!("found {found} part files in its output{some}, expected {expected} part{s} from 0 on: {why}"))
 }
 
@@ -399,7 +399,7 @@ mod tests {
                 "found 1 part files in its output (part-r-00000), expected 2 parts",
             ),
             (&[], 1, None, "found 0 part files in its output, expected 1 part from 0 on: `reducers`"),
-            (&["part-m-00000"], 0, None, "expected 2 parts from 0 on: one for each map of `--split`"),
+            (&["part-m-00000"], 0, None, "expected 2 parts from 0 on: one for each map of the option split"),
             (&["part-r-00001", "part-r-00002"], 2, None, "expected 2 parts from 0 on"),
             (&["part-m-00000"], 1, None, "found part-m-00000 in its output, expected part-r-00000"),
             (&["side-r-00000"], 1, None, "found side-r-00000"),

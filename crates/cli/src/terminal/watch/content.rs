@@ -89,7 +89,7 @@ pub(crate) fn verdict(flow: &FlowState, now: f64) -> &'static str {
         (_, Some(true)) => "about to be late",
         (FlowStatus::Waiting, _) if flow.release > now => "not released",
         (FlowStatus::Waiting, _) => "waits",
-        _ => "at work",
+        _ => "running",
     }
 }
 
@@ -116,7 +116,7 @@ impl From<&StateOfRun> for ViewContent {
     fn from(state: &StateOfRun) -> Self {
         let tasks = state.tasks();
         let stage = match state.stage {
-            Stage::Running => format!("at work for {}", duration(state.now)),
+            Stage::Running => format!("running for {}", duration(state.now)),
             Stage::Stopped => "stopped".to_owned(),
             Stage::Finished => format!("done, took {}", duration(state.recorded)),
             _ => format!("ended with failures, took {}", duration(state.recorded)),

@@ -123,7 +123,7 @@ fn two_lists(frame: &mut Frame<'_>, area: Rect, tasks: &[&Task], events: &[&Even
     if tasks.len() > room && room > 0 {
         lines[room - 1] = Line::from(format!("… {} more", tasks.len() - room + 1));
     }
-    let title = format!("at work ({})", tasks.len());
+    let title = format!("running ({})", tasks.len());
     frame.render_widget(Paragraph::new(lines).block(frame_with_title(title)), left);
     let room = usize::from(right.height.saturating_sub(2));
     let from = events.len().saturating_sub(room);
@@ -164,7 +164,7 @@ fn flow_columns(flows: &[Flow]) -> Vec<Column> {
         Column::new("user", 6, of(|flow| flow.user.clone())),
         Column::new("", 8, of(|flow| bar(flow.done, flow.total))),
         Column::new("tasks", 1, of(|flow| format!("{}/{}", flow.done, flow.total))).right(),
-        Column::new("at work", 7, of(|flow| non_zero(flow.at_work as u64))).right(),
+        Column::new("running", 7, of(|flow| non_zero(flow.at_work as u64))).right(),
         Column::new("failed", 9, of(|flow| non_zero(flow.failed))).right(),
         Column::new("deadline", 3, of(|flow| flow.deadline.clone())).right(),
         Column::new("completion", 2, of(|flow| flow.completion.clone())).right(),
@@ -187,7 +187,7 @@ fn job_columns(jobs: &[Job]) -> Vec<Column> {
     ];
     columns.extend(reduces);
     columns.extend([
-        Column::new("at work", 2, of(|job| non_zero(job.at_work as u64))).right(),
+        Column::new("running", 2, of(|job| non_zero(job.at_work as u64))).right(),
         Column::new("failed", 3, of(|job| non_zero(job.failed))).right(),
         Column::new("a task took", 4, of(|job| job.took.clone())).right(),
     ]);
@@ -196,7 +196,7 @@ fn job_columns(jobs: &[Job]) -> Vec<Column> {
 
 fn keys(selection: &Selection) -> Line<'static> {
     if selection.is_stopping {
-        return Line::from("stopping: attempts at work are ended …").style(Color::Yellow);
+        return Line::from("stopping: running attempts are stopped …").style(Color::Yellow);
     }
     let words = if selection.is_inside {
         "↑↓ choose  esc all flows  ? help  q leave"

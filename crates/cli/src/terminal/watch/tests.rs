@@ -32,7 +32,7 @@ fn night() -> ViewContent {
     let mut flows = vec![
         flow("billing", 40, 40, "on time", Mood::Good),
         flow("reindex-of-everything-that-was-ever-written", 77, 512, "about to be late", Mood::Doubtful),
-        flow("クリック流れ", 3, 16, "at work", Mood::Plain),
+        flow("クリック流れ", 3, 16, "running", Mood::Plain),
         flow("nightly \u{1b}[31mred\tname", 0, 8, "late already", Mood::Bad),
         flow("backup", 0, 0, "not released", Mood::Plain),
     ];
@@ -55,7 +55,7 @@ fn night() -> ViewContent {
         text: format!("{k:>8} s  event {k}"),
     };
     ViewContent {
-        headline: ".slackline/night: at work for 1h 12m, under auto".into(),
+        headline: ".slackline/night: running for 1h 12m, under auto".into(),
         done: 120,
         total: 576,
         slots: 8,

@@ -167,14 +167,14 @@ impl Clean {
         let what = if self.intermediates { What::Intermediates } else { What::State };
         let (age, bytes) = (now.saturating_sub(look.recorded) as f64 / 1e6, look.size(what));
         let kept = match stage {
-            Stage::Running => Some("a process is at work on it"),
+            Stage::Running => Some("a process uses it"),
             Stage::Stopped => Some("it was stopped, and can be resumed"),
             _ if self.older_than.is_some_and(|least| age < least) => Some("it is not so old"),
             _ if self.larger_than.is_some_and(|least| bytes <= least) => Some("it is not so large"),
             _ => None,
         };
         let stage = match stage {
-            Stage::Running => "at work",
+            Stage::Running => "running",
             other => other.name(),
         };
         let row =

@@ -364,9 +364,9 @@ impl Run {
                 .iter()
                 .map(|other| format!("{} ({})", other.state, counted(other.slots.into(), "slot")))
                 .collect();
-            let advice = if self.engine.is_on("share") { "" } else { "; --share takes half" };
+            let advice = if self.engine.is_on("share") { "" } else { "; --engine local:share=on takes half" };
             out::warn(format_args!(
-                "{} at work on this machine with {} beside the {slots} of this one: {}{advice}",
+                "{} running on this machine with {} beside the {slots} of this one: {}{advice}",
                 counted(others.len() as u64, "other run") + if others.len() == 1 { " is" } else { " are" },
                 counted(total.into(), "slot"),
                 listed(&names)

@@ -52,7 +52,7 @@ pub(crate) struct Status {
     /// The run: its state directory, its flow file or its schedule [default: the only run there is]
     #[arg(long, value_name = "RUN")]
     state: Option<PathBuf>,
-    /// Look again every second until nothing is at work any more
+    /// Look again every second until nothing is running any more
     ///
     /// On a terminal with a view in which flows can be looked into: ? shows its keys.
     #[arg(long)]
@@ -195,15 +195,15 @@ fn there(state: &StateOfRun, view: &View) -> String {
     format!("{}(what its containers said: yarn logs -applicationId APPLICATION)\n", table.render(view))
 }
 
-/// `.slackline/night: at work for 12 s under flowflex`, and how far.
+/// `.slackline/night: running for 12 s under flowflex`, and how far.
 fn headline(state: &StateOfRun) -> String {
     let started = instant(0.0, Some(&state.clock()));
     let name = state.state.display();
     let stage = match state.stage {
-        Stage::Running => format!("at work since {started}, for {}", duration(state.now)),
+        Stage::Running => format!("running since {started}, for {}", duration(state.now)),
         Stage::Stopped => {
             let last = duration((state.now - state.recorded).max(0.0));
-            format!("stopped: begun at {started}, nothing is at work, the last record is {last} old")
+            format!("stopped: begun at {started}, nothing is running, the last record is {last} old")
         }
         Stage::Finished => format!("done: begun at {started}, took {}", duration(state.recorded)),
         _ => format!("ended with failures: begun at {started}, took {}", duration(state.recorded)),
@@ -252,7 +252,7 @@ fn flows(state: &StateOfRun, view: &View) -> String {
         let tasks = flow.tasks();
         let done = format!("{} of {}", tasks.done, tasks.total);
         let verdict = match (state.stage, verdict(flow, state.now)) {
-            (Stage::Stopped, "at work") => "begun",
+            (Stage::Stopped, "running") => "begun",
             (_, verdict) => verdict,
         };
         let cells = columns.iter().map(|column| column[k].clone());
@@ -283,7 +283,7 @@ fn machines(state: &StateOfRun, view: &View) -> String {
     let mut table = Table::new(&[
         ("machine", Align::Left),
         ("slots", Align::Right),
-        ("at work", Align::Right),
+        ("running", Align::Right),
         ("tasks done", Align::Right),
         ("mean", Align::Right),
         ("failed\nattempts", Align::Right),
@@ -301,7 +301,7 @@ fn machines(state: &StateOfRun, view: &View) -> String {
 fn at_work(state: &StateOfRun) -> String {
     let line = |one: &NamedAttempt| format!("  {}\n", running_task(state, one));
     let all = state.at_work.len();
-    let mut out = format!("at work: {}\n", counted(all as u64, "attempt"));
+    let mut out = format!("running: {}\n", counted(all as u64, "attempt"));
     out.extend(state.at_work.iter().take(AT_WORK).map(line));
     if all > AT_WORK {
         out.extend(["  … ", &(all - AT_WORK).to_string(), " more (JSON has all)\n"]);

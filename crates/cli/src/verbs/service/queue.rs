@@ -217,7 +217,7 @@ fn flows_table(rows: &[Row<'_>], status: &[String], now: Timestamp) -> Table {
         of_flow("predicted", &|flow| service::predicted(flow, now)).rank(1),
         of_flow("completion", &|flow| service::clock_if(flow.completion, now)).rank(2),
         of_flow("tasks done", &|flow| format!("{} of {}", flow.done, flow.tasks)),
-        of_flow("at work", &|flow| flow.running.to_string()).rank(5),
+        of_flow("running", &|flow| flow.running.to_string()).rank(5),
         Column::words("status", status).heading(""),
     ])
 }
@@ -288,7 +288,7 @@ pub(crate) fn service(
                 fitted(&format!("{}\n", service::headline(&service)), out::view(output.file()).width);
             let now = service.now;
             let started = service::clock(service.started, now);
-            let _ = writeln!(text, "at work since {started}, version {}", service.version);
+            let _ = writeln!(text, "running since {started}, version {}", service.version);
             // A single machine needs no line.
             if service.machines.len() > 1 {
                 let _ = writeln!(text, "machines: {}", machines(&service.machines));
@@ -368,7 +368,7 @@ fn jobs_table(jobs: &[(&Flow, &Job)]) -> Table {
         words("job", &|_, job| job.job.clone()),
         words("maps done", &|_, job| phase(job.maps)),
         words("reduces done", &|_, job| phase(job.reduces)),
-        words("at work", &|_, job| (job.maps.running + job.reduces.running).to_string()).rank(1),
+        words("running", &|_, job| (job.maps.running + job.reduces.running).to_string()).rank(1),
         words("after", &|_, job| job.after.join(", ")).rank(2),
     ])
 }

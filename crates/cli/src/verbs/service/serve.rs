@@ -367,14 +367,14 @@ impl Serve {
                 }
                 Err(StartError::Log(LogError::Busy { .. })) if k < TRIES && answers < 2 => {}
                 Err(StartError::Log(error @ LogError::Busy { .. })) => {
-                    return Err(error).context("another service is at work there, and does not end");
+                    return Err(error).context("another service is running there, and does not end");
                 }
                 started => return Ok(Some(started?)),
             }
             if k == 1 {
                 let state = setup.paths.root().display();
                 out::talk(format_args!(
-                    "{state}: another service is at work there; waiting {TRIES} s for it to end"
+                    "{state}: another service is running there; waiting {TRIES} s for it to end"
                 ));
             }
             answers = if UnixStream::connect(&socket).is_ok() { answers + 1 } else { 0 };

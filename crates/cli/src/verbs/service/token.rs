@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Token, defaults: &Defaults) -> anyhow::Result<Answer> {
     match (&args.add, args.role, &args.remove) {
         (Some(name), Some(role), _) => {
             if !paths.has_served() {
-                out::warn(format_args!("{}: no service has been at work there yet", state.display()));
+                out::warn(format_args!("{}: no service has been running there yet", state.display()));
             }
             let token = tokens.add(name, role, Timestamp::now())?;
             out::text(None, &format!("{token}\n"))?;

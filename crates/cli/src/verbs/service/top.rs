@@ -32,7 +32,7 @@ Examples:
   slackline top
   slackline top --server https://flows.example.org:7070
 
-Flows of all submissions with their deadlines, what is at work and what happens; ? shows its keys. `slackline queue` prints the \
+Flows of all submissions with their deadlines, running tasks and events; ? shows its keys. `slackline queue` prints the \
 same once.")]
 pub(crate) struct Top {
     #[command(flatten)]

@@ -6,7 +6,8 @@ use anyhow::Context;
 use clap::{Args, Command};
 use slackline::names::unknown;
 
-use crate::args::help::with_all_formats;
+use crate::args::help::with_all_options;
+use crate::tables::Tables;
 use crate::terminal::out;
 use crate::verbs::answer::Answer;
 
@@ -25,35 +26,34 @@ pub(crate) struct Man {
 }
 
 /// `program` is the command line that the pages describe.
-pub(crate) fn run(args: &Man, mut program: Command) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Man, mut program: Command, tables: &Tables) -> anyhow::Result<Answer> {
     program.build();
     if let Some(dir) = &args.output {
-        write_all(program, dir)?;
+        write_all(program, tables, dir)?;
     } else {
-        let text = page(asked(program, args.verb.as_deref())?)?;
+        let text = page(asked(program, tables, args.verb.as_deref())?)?;
         out::data(None, |out| out.write_all(&text))?;
     }
     Ok(Answer::Yes)
 }
 
 /// The program, or one of its verbs.
-fn asked(program: Command, verb: Option<&str>) -> anyhow::Result<Command> {
+fn asked(program: Command, tables: &Tables, verb: Option<&str>) -> anyhow::Result<Command> {
     let Some(verb) = verb else { return Ok(program) };
     let found = program.find_subcommand(verb).cloned();
     let found = found.with_context(|| {
         unknown("verb", verb, &program.get_subcommands().map(Command::get_name).collect::<Vec<_>>())
     })?;
-    Ok(of_verb(found))
+    Ok(of_verb(found, tables))
 }
 
-fn of_verb(verb: Command) -> Command {
+fn of_verb(verb: Command, tables: &Tables) -> Command {
     let name = verb.get_name().to_owned();
-    // A manual has room for the options of every format.
-    let verb = if name == "import" { with_all_formats(verb) } else { verb };
-    verb.display_name(format!("slackline-{name}"))
+    // A manual has room for the options of every format and engine.
+    with_all_options(verb, tables).display_name(format!("slackline-{name}"))
 }
 
-fn write_all(program: Command, dir: &Path) -> anyhow::Result<()> {
+fn write_all(program: Command, tables: &Tables, dir: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     let shown = |verb: &&Command| verb.get_name() != "help" && !verb.is_hide_set();
     let mut verbs: Vec<Command> = Vec::new();
@@ -65,7 +65,7 @@ fn write_all(program: Command, dir: &Path) -> anyhow::Result<()> {
                 command.clone().display_name(format!("slackline-{name}-{}", command.get_name()))
             }),
         );
-        verbs.push(of_verb(verb.clone()));
+        verbs.push(of_verb(verb.clone(), tables));
     }
     for one in std::iter::once(program).chain(verbs) {
         let name = one.get_display_name().unwrap_or_else(|| one.get_name()).to_owned();

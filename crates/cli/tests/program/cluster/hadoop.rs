@@ -87,18 +87,15 @@ impl Hadoop {
     /// The arguments of `run` for it.
     pub(super) fn arguments(&self) -> Vec<String> {
         let here = |name: &str| text(&self.dir.join(name)).to_owned();
-        let engine = format!("yarn://{}", self.mock.address());
-        let flags = [
-            ("--engine", engine),
-            ("--queue", "jobs".to_owned()),
-            ("--table", text(&self.table()).to_owned()),
-            ("--java", here("java")),
-            // Nothing reads them.
-            ("--conf", here("")),
-            ("--submitter", here("java")),
-            ("--classpath", here("")),
-        ];
-        flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+        // Nothing reads the configuration, the submitter and the class path.
+        let engine = format!(
+            "yarn://{},queue=jobs,table={},java={java},conf={dir},submitter={java},classpath={dir}",
+            self.mock.address(),
+            text(&self.table()),
+            java = here("java"),
+            dir = here(""),
+        );
+        vec!["--engine".to_owned(), engine]
     }
 
     /// From now on the submitter reports this framework for jobs.

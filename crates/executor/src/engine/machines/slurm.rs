@@ -81,14 +81,14 @@ fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
         (Some(_), _) => None,
         (None, Some(allocation)) => Some(allocation),
         (None, None) => {
-            let problem = "found no allocation that this is in (SLURM_JOB_ID), expected one, or --nodes N to ask for one";
+            let problem = "found no allocation that this is in (SLURM_JOB_ID), expected one, or --engine slurm:nodes=N to ask for one";
             return Err(EngineError::other(problem));
         }
     };
     if wish.is_none() {
         let idle = [TIME, SALLOC].into_iter().find(|param| settings.given(param.name));
         if let Some(Param { name, .. }) = idle {
-            let expected = "it with --nodes, which asks for an allocation".to_owned();
+            let expected = "it with nodes=N, which asks for an allocation".to_owned();
             return Err(ParamError::Value { name, found: settings.text(name).to_owned(), expected }.into());
         }
     }
@@ -324,7 +324,7 @@ impl Supply for AllocationSupply {
                     // Another one would do no better.
                     *state = State::Held { keeper, allocation, since };
                     return Availability::Over(
-                        "no task has ended in the last allocation: what is left takes longer than one; see --time".to_owned(),
+                        "no task has ended in the last allocation: what is left takes longer than one; see --engine slurm:time=…".to_owned(),
                     );
                 }
                 drop(state);

@@ -479,7 +479,7 @@ fn fifty_agents_take_attempts_as_fast_as_they_end_and_nothing_piles_up() {
     }
     for done in 1..=all {
         let number = ended(&next(&mut agents));
-        let machine = at.remove(&number).expect("it was at work");
+        let machine = at.remove(&number).expect("it was running");
         if given < all {
             start(&mut agents, machine, given);
             at.insert(given, machine);

@@ -201,10 +201,10 @@ impl Flows<'_> {
             .map(|j| j.after.iter().filter_map(|a| index.get(a.as_str()).copied()).collect())
             .collect();
         if let Err(cycle) = topological(&after) {
-            let names: Vec<_> = cycle.iter().map(|&k| jobs[k].id.as_str()).collect();
+            let names: Vec<_> = cycle.iter().rev().map(|&k| jobs[k].id.as_str()).collect();
             self.problems.add(
                 format!("{path}.jobs[{}].after", cycle[0]),
-                format!("found a cycle: {} comes after itself by way of {}", names[0], names.join(" after ")),
+                format!("found a dependency cycle: {}", names.join(" -> ")),
             );
         }
     }

@@ -35,7 +35,7 @@ impl ServiceState {
         let entry = self.own(principal, number, flow.as_deref())?;
         let message = if held {
             let what = named(number, flow.as_deref());
-            format!("{what} is held: what runs of it goes on to its end, and nothing more starts")
+            format!("{what} is held: its running tasks finish, and no new one starts")
         } else {
             resumed(number, flow.as_deref(), entry)
         };

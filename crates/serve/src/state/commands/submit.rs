@@ -73,7 +73,7 @@ impl ServiceState {
         } else {
             return Ok(());
         };
-        let message = format!("key: found {found}, expected the same again, or a key of its own");
+        let message = format!("key: found {found}, expected the same submission, or another key");
         Err(Refusal::new(RefusalKind::Conflict, message))
     }
 

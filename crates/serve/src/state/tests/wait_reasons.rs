@@ -14,7 +14,7 @@ fn a_submission_behind_the_limit_of_active_ones_says_so_and_when_it_is_predicted
     world.open(a, &[("f", 1, None)]);
     world.open(b, &[("f", 1, None), ("g", 1, None)]);
     let waits = world.submit(&anna(), submit("c"));
-    let why = Some("2 submissions are live, as many as may be at a time (--live)".to_owned());
+    let why = Some("2 submissions are active, the limit of --live".to_owned());
     assert_eq!((world.state(waits), world.why(waits)), (State::Queued, why.clone()));
     assert_eq!((world.list()[0].why.clone(), world.list()[0].unpredicted.clone()), (why, None));
     let unpredicted = |world: &mut World| world.show(waits).unpredicted.unwrap();
@@ -47,17 +47,14 @@ fn a_submission_behind_the_limit_of_its_user_says_so() {
     world.submit(&bert, submit("c"));
     let third = world.submit(&Principal::new("carl", Role::Submit), submit("d"));
     assert_eq!(world.why(second), why, "those of others are of no use to it");
-    assert_eq!(
-        world.why(third),
-        Some("2 submissions are live, as many as may be at a time (--live)".to_owned())
-    );
+    assert_eq!(world.why(third), Some("2 submissions are active, the limit of --live".to_owned()));
     world.restart();
     assert_eq!(world.why(second), why);
     // If one user may have all live submissions, the reason names the general limit.
     let mut world = World::new(Limits { live: 1, live_by_user: 1, ..Limits::default() });
     world.submit(&anna(), submit("a"));
     let second = world.submit(&anna(), submit("b"));
-    let why = Some("1 submission is live, as many as may be at a time (--live)".to_owned());
+    let why = Some("1 submission is active, the limit of --live".to_owned());
     assert_eq!(world.why(second), why);
 }
 
@@ -92,7 +89,10 @@ fn a_held_flow_names_the_hold() {
     world.hold_predictions = true;
     let strict = world.submit(&anna(), api::Submit { if_late: IfLate::Reject, ..submit("strict") });
     world.open(strict, &[("f", 1, Some(minutes(10)))]);
-    assert_eq!(world.flow(strict, "f").why.as_deref(), Some("whether its deadlines hold is looked at first"));
+    assert_eq!(
+        world.flow(strict, "f").why.as_deref(),
+        Some("it is first checked whether its deadlines hold")
+    );
 }
 
 #[test]

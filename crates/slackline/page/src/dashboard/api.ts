@@ -75,7 +75,7 @@ export interface Attempt {
 }
 
 /** How it ended, or what is to be said of it while it runs. */
-export function progressOf(attempt: Attempt): string { return attempt.outcome ?? (attempt.waits ? "waits for memory or processors" : "at work"); }
+export function progressOf(attempt: Attempt): string { return attempt.outcome ?? (attempt.waits ? "waits for memory or processors" : "running"); }
 
 export interface Happening { at: string; kind: string; number?: number; name?: string; flow?: string; message: string }
 

@@ -133,7 +133,7 @@ export class Details {
     const { now } = this.store, at = (text: string) => clock(millis(text), now);
     const name = flow.flow, isOver = OVER.includes(flow.state), state = stateOf(one, flow);
     const [from, to] = (flow.predicted_between ?? []).map(at), isPlan = hasNotBegun(one);
-    const done = isPlan ? "its tasks are counted when it begins" : `${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} at work` : ""}`;
+    const done = isPlan ? "its tasks are counted when it begins" : `${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} running` : ""}`;
     const facts: [string, string | Node | undefined][] = [
       ["state", `${state}, ${done}`], ["why", flow.cause ?? flow.why], ["failed attempts", flow.failed_attempts > 0 ? String(flow.failed_attempts) : undefined],
       ["released", at(flow.release)], ["deadline", flow.deadline && `${at(flow.deadline)}, ${away(millis(flow.deadline), now)}`],
@@ -154,7 +154,7 @@ export class Details {
   }
 
   private jobs(flow: string, jobs: Job[]): HTMLElement {
-    const phase = ({ tasks, done, running }: Phase) => tasks === 0 ? "–" : `${done} of ${tasks}${running > 0 ? `, ${running} at work` : ""}`;
+    const phase = ({ tasks, done, running }: Phase) => tasks === 0 ? "–" : `${done} of ${tasks}${running > 0 ? `, ${running} running` : ""}`;
     return h("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": `Jobs of ${flow}` }, h("table", {},
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "job"), h("td", {}), h("th", { scope: "col" }, "maps done"), h("th", { scope: "col" }, "reduces done"),
         h("th", { scope: "col" }, "failed attempts"), h("th", { scope: "col", class: "words" }, "comes after"))),

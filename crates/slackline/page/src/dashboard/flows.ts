@@ -63,7 +63,7 @@ export class Flows {
     if (flow?.cause) return flow.cause;
     if (submission.why && submission.why !== state) return submission.why;
     if (flow?.why) return flow.why;
-    const parts = [flow && flow.running > 0 ? `${count(flow.running, "task")} at work` : "", submission.priority > 0 ? `priority ${submission.priority}` : ""];
+    const parts = [flow && flow.running > 0 ? `${count(flow.running, "task")} running` : "", submission.priority > 0 ? `priority ${submission.priority}` : ""];
     return parts.filter(Boolean).join(", ");
   }
 

@@ -12,7 +12,7 @@ export class Headline {
   private readonly figures = h("dl", { class: "figures" });
   private readonly good = h("p", { class: "muted" });
   private readonly trouble = h("div", { class: "banner bad", role: "alert", hidden: true });
-  private readonly draining = h("div", { class: "banner", role: "status", hidden: true }, "The service is drained: what is at work comes to its end, nothing new begins.");
+  private readonly draining = h("div", { class: "banner", role: "status", hidden: true }, "The service is drained: running tasks finish, nothing new begins.");
   private readonly gone = h("div", { class: "banner bad", role: "alert", hidden: true });
 
   constructor(private readonly store: Store) {
@@ -49,7 +49,7 @@ export class Headline {
     const late = is("late"), likely = is("likely"), failed = submissions.failed ?? 0;
     const held = [...this.store.open.values()].filter((one) => one.held).length;
     return [
-      ["slots at work", `${of(running)} of ${of(slots)}`, slots > 0 ? percent(running / slots) : "", false],
+      ["slots in use", `${of(running)} of ${of(slots)}`, slots > 0 ? percent(running / slots) : "", false],
       ["tasks that wait", of(waiting), "of submissions that have begun", false],
       ["submissions", of((submissions.running ?? 0) + (submissions.opening ?? 0)), "have begun and are not over", false],
       ["in the queue", of(submissions.queued), held > 0 ? `${of(held)} held` : "none held", false],

@@ -1,4 +1,4 @@
-// What was at work and what waited over the last day.
+// What was running and what waited over the last day.
 import { chart, legend, type Frame, type Line } from "../charts";
 import { h, LiveTable, plainTable } from "../dom";
 import { short, timeMarks } from "../format";
@@ -8,7 +8,7 @@ import { clock, clockOf, millis } from "./time";
 
 interface Measure { name: string; policy: number; of: (point: LoadPoint) => number }
 
-const RUNNING: Measure = { name: "slots at work", policy: 0, of: (point) => point.running };
+const RUNNING: Measure = { name: "slots in use", policy: 0, of: (point) => point.running };
 const WAITING: Measure[] = [
   { name: "tasks that wait", policy: 1, of: (point) => point.waiting },
   { name: "submissions in the queue", policy: 2, of: (point) => point.queued },
@@ -20,7 +20,7 @@ export class LoadOverTime {
   readonly element: HTMLElement;
   private readonly first = h("div", { class: "chart" });
   private readonly second = h("div", { class: "chart" });
-  private readonly lists = [new LiveTable("at work", () => this.table([RUNNING])), new LiveTable("waiting", () => this.table(WAITING))];
+  private readonly lists = [new LiveTable("running", () => this.table([RUNNING])), new LiveTable("waiting", () => this.table(WAITING))];
   private isChosen = false;
   private readonly span = h("select", { "aria-label": "How far back the load is shown" }, ...SPANS.map(([text], k) => h("option", { value: k }, text)));
 

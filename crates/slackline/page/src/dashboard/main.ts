@@ -113,7 +113,7 @@ function main(): void {
   };
   const turnDrain = async () => {
     const isDrained = store.service?.draining ?? false;
-    const meant = "What is at work comes to its end, and nothing new begins until that is taken back. What is submitted waits.";
+    const meant = "Running tasks finish, and no new one starts until draining ends. What is submitted waits.";
     if (!isDrained && !await confirmed("Drain the service?", meant, "Drain it", "Leave it")) return;
     await does(() => client.act("POST", isDrained ? "/api/v1/undrain" : "/api/v1/drain"));
     store.touch();

@@ -15,14 +15,14 @@ const GUTTER = 70, RIGHT = 12, TOP = 24, ROW_MOST = 26, ROW_LEAST = 12, HEIGHT_M
 /** Flows that have a colour of their own. */
 const COLOURS = 11;
 const TABLE_ROWS = 200;
-/** How pale attempts are that are at work. */
+/** How pale attempts are that are running. */
 const AT_WORK = 0.55;
 
 export class SlotsOverTime {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", { role: "img", "aria-label": "Nothing is known of slots yet" });
   private readonly legends = h("ul", { class: "legend" });
-  private readonly empty = h("p", { class: "muted" }, "No attempt was at work within this time.");
+  private readonly empty = h("p", { class: "muted" }, "No attempt was running within this time.");
   private readonly span = h("select", { "aria-label": "How far back slots are shown" }, ...SPANS.map(([text], k) => h("option", { value: k }, text)));
   private readonly list = new LiveTable("the latest attempts", () => this.table());
   private isChosen = false;
@@ -38,7 +38,7 @@ export class SlotsOverTime {
     this.canvas.addEventListener("mouseleave", (event) => this.say(event, null));
     this.canvas.addEventListener("click", (event) => { const box = this.hit(event); if (box) onOpen(box.attempt.number); });
     this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Of ", this.span)),
-      this.legends, h("p", { class: "muted" }, "Pale ones are at work now, those with a light edge are reduces, those crossed out came to nothing."), this.empty, h("div", { class: "slots" }, this.canvas), this.list.element);
+      this.legends, h("p", { class: "muted" }, "Pale ones are running now, those with a light edge are reduces, those crossed out came to nothing."), this.empty, h("div", { class: "slots" }, this.canvas), this.list.element);
   }
 
   /** Draws what has changed so far that it can be seen, if it is in view; all of it if that is asked for. */
@@ -157,7 +157,7 @@ export class SlotsOverTime {
     this.canvas.style.cursor = box ? "pointer" : "";
     if (!box) return null;
     const { attempt } = box, now = this.store.now, { from } = attempt;
-    const until = attempt.to !== null ? `to ${clock(attempt.to, now)}` : "and is at work";
+    const until = attempt.to !== null ? `to ${clock(attempt.to, now)}` : "and is running";
     return [
       `${attempt.flow} / ${attempt.job}, ${attempt.phase} ${attempt.task}`,
       `submission ${attempt.number}, slot ${box.slot + 1}: ${progressOf(attempt)}`,

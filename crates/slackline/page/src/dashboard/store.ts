@@ -251,7 +251,7 @@ export class Store {
     this.over = [...rest, one].sort((a, b) => b.number - a.number);
   }
 
-  /** How far those are that are at work: no event tells of single tasks. */
+  /** How far those are that are running: no event tells of single tasks. */
   private async lookLive(): Promise<void> {
     const begun = performance.now(), { found } = await this.pages("opening,running", Infinity), seen = new Set(found.map((one) => one.number));
     this.liveTook = performance.now() - begun;
@@ -285,7 +285,7 @@ export class Store {
     this.changed("alerts");
   }
 
-  /** Attempts that ended since it was asked for the last time, and those at work. */
+  /** Attempts that ended since it was asked for the last time, and those running. */
   private async lookAttempts(): Promise<void> {
     const ended = this.attempts.filter((attempt) => attempt.end), now = this.now;
     const last = ended.reduce((most, attempt) => attempt.end! > most ? attempt.end! : most, "");

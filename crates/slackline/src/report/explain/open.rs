@@ -79,16 +79,16 @@ impl ExplainInput<'_> {
             return match (phase.at_work, story.started) {
                 (0, None) => format!("waits: {why}"),
                 (0, Some(_)) => format!("{how_far}; {waits} wait: {why}"),
-                (n, _) => format!("{how_far}, {n} at work; {waits} wait: {why}"),
+                (n, _) => format!("{how_far}, {n} running; {waits} wait: {why}"),
             };
         }
         match (phase.at_work, open.is_at_work) {
             (_, false) => format!("{how_far}; the run was stopped, and the command that began it resumes it"),
             (0, true) if self.there.is_some() => format!("{how_far}; {}", self.waits_there(story, &since)),
             (0, true) if story.started.is_none() => format!("waits for slots for {since}{failed}"),
-            (0, true) => format!("{how_far}; at work, or waits for slots"),
-            (n, true) if left == 0 => format!("{how_far}, {n} at work"),
-            (n, true) => format!("{how_far}, {n} at work; {waits} wait for slots"),
+            (0, true) => format!("{how_far}; running, or waits for slots"),
+            (n, true) if left == 0 => format!("{how_far}, {n} running"),
+            (n, true) => format!("{how_far}, {n} running; {waits} wait for slots"),
         }
     }
 
