@@ -11,6 +11,7 @@ use slackline::report::table::wrapped;
 use slackline_executor::engine::backend::ADDRESS;
 use slackline_model::params::Param;
 use slackline_trace::generate::{Generator, generators};
+use slackline_trace::importers::importer::SEED;
 
 use crate::tables::Tables;
 
@@ -111,7 +112,9 @@ fn with_options<'a>(
     named: impl IntoIterator<Item = (&'a str, &'a [Param])>,
 ) -> Command {
     let of_one = |(name, params): (&str, &[Param])| {
-        let options = params.iter().filter(|param| param.name != ADDRESS).collect::<Vec<_>>();
+        // The address follows `NAME://`, and the seed is a flag of the whole program.
+        let options = params.iter().filter(|param| ![ADDRESS, SEED.name].contains(&param.name));
+        let options = options.collect::<Vec<_>>();
         if options.is_empty() {
             return String::new();
         }

@@ -70,7 +70,10 @@ fn paragraphs_are_wrapped_once() {
 fn options_of_a_format_are_shown_with_its_name() {
     let swim = done(&["import", "--from", "swim", "--help"]);
     assert!(swim.contains("durations=lognormal") && swim.contains("split=128MiB"), "{swim}");
-    assert!(!swim.contains("properties=") && !swim.contains("runtime-scale="), "{swim}");
+    assert!(
+        !swim.contains("seed=") && !swim.contains("properties=") && !swim.contains("runtime-scale="),
+        "{swim}"
+    );
     assert!(done(&["import", "--from=oozie", "--help"]).contains("properties="));
     for verb in ["import", "compare", "simulate", "tune"] {
         let help = done(&[verb, "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");

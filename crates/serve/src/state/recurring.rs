@@ -287,9 +287,8 @@ impl ServiceState {
         name: &str,
     ) -> Result<&mut RecurringSubmission, Refusal> {
         let names: Vec<String> = self.schedules.keys().cloned().collect();
-        let unknown = || {
-            Refusal::new(RefusalKind::NotFound, slackline_model::names::unknown("recurrence", name, &names))
-        };
+        let unknown =
+            || Refusal::new(RefusalKind::NotFound, slackline_model::names::unknown("schedule", name, &names));
         let again = self.schedules.get_mut(name).ok_or_else(unknown)?;
         let (user, owner) = (&principal.name, &again.recurring.user);
         if !principal.may_change(owner) {
