@@ -3,7 +3,7 @@
 mod cancel;
 mod change;
 mod hold;
-mod submit;
+pub(super) mod submit;
 
 use slackline_model::WallTime;
 use slackline_task::base::clock::ClockReading;

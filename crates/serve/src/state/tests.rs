@@ -8,6 +8,7 @@ mod world;
 mod year;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use slackline_model::WallTime;
 use slackline_model::random::test_seeds;
@@ -15,6 +16,8 @@ use slackline_model::random::test_seeds;
 use crate::api::{CatchUp, Change, FlowStatus, IfLate, Overlap, Schedule, State};
 use crate::state::alerts::ALERTS;
 use crate::state::auth::{Principal, Role};
+use crate::state::commands::submit::PARSED;
+use crate::state::record::SubmissionSpec;
 use crate::state::*;
 use crate::timestamp;
 use world::{START, World, minutes, sent, sent_with, submit};
@@ -100,6 +103,20 @@ fn submissions_start_by_priority_within_limits_for_each_user() {
     assert_eq!(world.state(3), State::Queued);
     world.execute(&operator(), Command::Drain(false)).unwrap();
     assert_eq!(world.state(3), State::Opening);
+}
+
+/// A long queue would fill the memory with parsed files.
+#[test]
+fn the_files_of_a_long_queue_are_not_kept_parsed() {
+    let mut world = World::new(Limits { live: 1, ..Limits::default() });
+    for k in 0..=PARSED {
+        let parse = |wanted: &mut SubmissionSpec| drop(wanted.draft.set(Arc::default()));
+        world.execute(&anna(), sent_with(submit(&format!("a{k}")), "a", parse)).unwrap();
+    }
+    assert_eq!(
+        [2, PARSED as u64, PARSED as u64 + 1].map(|number| world.is_parsed(number)),
+        [true, true, false]
+    );
 }
 
 fn priority(priority: u32) -> Change {

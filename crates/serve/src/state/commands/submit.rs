@@ -9,6 +9,10 @@ use crate::state::commands::{Refusal, RefusalKind};
 use crate::state::record::{CancelReason, Record, SubmissionSpec};
 use crate::state::submissions::Entry;
 
+/// The most open submissions whose parsed files are kept from the start. Files of a longer queue are parsed again
+/// when they are shown: kept, they would be a sixth of its memory.
+pub(in crate::state) const PARSED: usize = 1_000;
+
 impl ServiceState {
     /// Accepts a submission or a schedule.
     pub(super) fn submit(
@@ -93,7 +97,7 @@ impl ServiceState {
     }
 
     /// Enters a submission under the next number. It is skipped if its overlap rule says so.
-    pub(in crate::state) fn accept(&mut self, wanted: SubmissionSpec) -> Accepted {
+    pub(in crate::state) fn accept(&mut self, mut wanted: SubmissionSpec) -> Accepted {
         let name = wanted.name.clone();
         // A user submitted it when the service read its file, from which relative deadlines count.
         let at = if wanted.recurrence.is_some() { self.now() } else { wanted.since };
@@ -110,6 +114,9 @@ impl ServiceState {
         let number = self.submissions.next;
         self.out.records.push(Record::Submitted { number, at, wanted: Box::new(wanted.clone()) });
         self.submissions.unread.extend(wanted.recurrence.is_some().then_some(number));
+        if self.submissions.open.len() >= PARSED {
+            wanted.draft.take();
+        }
         self.enter(number, at, wanted);
         self.event("submitted", Some(number), None, format!("{name} is submitted"));
         if overlap == Overlap::Replace {

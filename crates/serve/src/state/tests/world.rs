@@ -375,6 +375,11 @@ impl World {
         self.show(number).state
     }
 
+    /// Whether the parsed file of a submission is in memory.
+    pub(super) fn is_parsed(&self, number: u64) -> bool {
+        self.state.pending(number).unwrap().wanted.draft.get().is_some()
+    }
+
     pub(super) fn why(&mut self, number: u64) -> Option<String> {
         self.show(number).why
     }
