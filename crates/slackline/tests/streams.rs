@@ -217,7 +217,7 @@ fn options_that_need_the_whole_workload_are_refused() {
     pooled.pools = vec![PoolDraft { id: "p".into(), min_slots }];
     let plain_how = SimulationOptions::default();
     let error = streamed("w.jsonl", &lines(&pooled), "fair", &plain, &plain_how).unwrap_err().to_string();
-    assert!(error.starts_with("flow b has slots guaranteed"), "{error}");
+    assert!(error.starts_with("flow b has guaranteed slots"), "{error}");
     // A policy that promises nothing may ignore them.
     streamed("w.jsonl", &lines(&pooled), "fifo", &plain, &plain_how).unwrap();
 }
