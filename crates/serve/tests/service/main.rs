@@ -280,11 +280,13 @@ fn causes(dir: &Path) {
         text
     };
     let why = "the output of load/j is not there yet";
-    assert!(explain(why).contains(&format!("k map waits: {why}")));
+    let text = explain(why);
+    assert!(text.contains(&format!("k waits: {why}")), "{text}");
     let of_ship = || Some("ship".to_owned());
     execute(&service, Command::Hold { number, flow: of_ship(), held: true }).unwrap();
     let why = format!("it is held (slackline submission resume {number})");
-    assert!(explain(&why).contains(&format!("k map waits: {why}")));
+    let text = explain(&why);
+    assert!(text.contains(&format!("k waits: {why}")), "{text}");
     execute(&service, Command::Cancel { number, flow: of_ship() }).unwrap();
     assert!(!explain("it was cancelled").contains("not done yet"));
     execute(&service, Command::Cancel { number, flow: None }).unwrap();
