@@ -43,6 +43,8 @@ pub struct Tally {
     pub jobs: u64,
     /// The number of tasks. Uncut work counts as none.
     pub tasks: u64,
+    /// Whether flows have other weights than 1.
+    pub is_weighted: bool,
     first: Option<Time>,
     last: Time,
     /// The sum of the run times on an empty cluster, seconds.
@@ -59,6 +61,7 @@ impl Tally {
         self.flows += 1;
         self.jobs += flow.jobs().len() as u64;
         self.alone += flow.alone;
+        self.is_weighted |= flow.weight != 1.0;
         self.first = Some(self.first.map_or(flow.release, |first| first.min(flow.release)));
         if flow.release > self.last {
             self.last = flow.release;

@@ -9,7 +9,6 @@ use slackline::run::SWITCH;
 use slackline_model::params::{Param, Settings, Values};
 
 use super::listed::NamedValue;
-use super::value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
@@ -35,7 +34,7 @@ pub(crate) struct DeclaredParam {
     pub(crate) param: &'static Param,
 }
 
-/// The value of a parameter that was given as a flag. Of a file, its text.
+/// The value of a parameter that was given as a flag.
 #[derive(Clone, Debug, PartialEq)]
 struct GivenValue {
     table: Table,
@@ -102,7 +101,6 @@ fn value_name(param: &Param) -> &'static str {
         Values::Choice(_) => "WORD",
         Values::Text(_) => "TEXT",
         Values::Path(form) => form,
-        Values::TextOfFile => "FILE",
         _ => "N",
     }
 }
@@ -110,9 +108,6 @@ fn value_name(param: &Param) -> &'static str {
 fn parser(table: Table, declared: DeclaredParam) -> ValueParser {
     let DeclaredParam { params, param, .. } = declared;
     let given = move |text: String| GivenValue { table, name: param.name, text };
-    if param.values == Values::TextOfFile {
-        return ValueParser::new(move |path: &str| value::text_of(path).map(given));
-    }
     let read =
         move |text: &str| Settings::parse(params, [(param.name, text)]).map(|_| given(text.to_owned()));
     match param.values {

@@ -48,6 +48,19 @@ fn a_stream_gives_the_figures_of_the_whole() {
 }
 
 #[test]
+fn the_objective_of_a_stream_says_that_weights_count() {
+    let dir = scratch("streams_weights");
+    let (whole, lines, schedule) = (dir.join("w.json"), dir.join("w.jsonl"), dir.join("s.jsonl"));
+    for file in [&whole, &lines] {
+        done(&["import", NIGHTLY, "-o", text(file)]);
+        let result = run(&["simulate", text(file), "-p", "edf", "-o", text(&schedule)]);
+        assert!(result.err.contains("edf: weighted sum of response times "), "{}", result.err);
+        let checked = done(&["check", text(file), text(&schedule)]);
+        assert!(checked.starts_with("feasible: weighted sum of response times under edf"), "{checked}");
+    }
+}
+
+#[test]
 fn bad_streams_end_with_exit_code_2_and_leave_nothing() {
     let dir = scratch("streams_bad");
     let (bad, out) = (dir.join("bad.jsonl"), dir.join("out.jsonl"));

@@ -14,6 +14,7 @@ use super::error::{ImportError, WrongWorkload};
 use super::loaded::Loaded;
 use super::source::Source;
 use super::workload_options::WorkloadOptions;
+use crate::report::headline;
 use crate::simulate::GRAIN;
 
 /// A schedule document with the recorded options of its workload.
@@ -40,6 +41,8 @@ pub enum Verdict {
         schedule: Box<Schedule>,
         /// The report of the validator.
         report: Box<Report>,
+        /// Whether flows have other weights than 1.
+        is_weighted: bool,
     },
     /// It is infeasible, or its cost is wrong.
     Not {
@@ -171,8 +174,14 @@ pub fn check(
 ) -> Result<Verdict, ImportError> {
     document.made_for(workload)?;
     let loaded = document.load(workload, options, grain)?;
+    let is_weighted = headline::is_weighted(&loaded.instance);
+    let feasible = |schedule, report| Verdict::Feasible {
+        schedule: Box::new(schedule),
+        report: Box::new(report),
+        is_weighted,
+    };
     if let Some((schedule, report)) = document.judge_lines(&loaded.instance) {
-        return Ok(Verdict::Feasible { schedule: Box::new(schedule), report: Box::new(report) });
+        return Ok(feasible(schedule, report));
     }
     let schedule = match document.read(&loaded.instance) {
         Ok(schedule) => schedule,
@@ -191,6 +200,6 @@ pub fn check(
                 status(schedule.cost, schedule.lower_bound)
             ),
         },
-        Ok(report) => Verdict::Feasible { schedule: Box::new(schedule), report: Box::new(report) },
+        Ok(report) => feasible(schedule, report),
     })
 }

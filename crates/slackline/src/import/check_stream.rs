@@ -42,7 +42,8 @@ pub fn check_streams(
     let mut workload = StreamedWorkload::open(workload.name, workload.source, &options, grain.or(cut))?;
     let head = lines.head(workload.empty())?;
     let Some(judge) = OpenStream::new(workload.empty(), &head) else { return Ok(None) };
-    let mut both = StreamCheck { workload: &mut workload, judge, names: Names::default() };
+    let mut both =
+        StreamCheck { workload: &mut workload, judge, names: Names::default(), is_weighted: false };
     let (schedule, meta) = loop {
         match lines.next_line(&head)? {
             StreamedLine::Row(row) => {
@@ -68,7 +69,7 @@ pub fn check_streams(
             StreamedLine::Last(schedule, meta) => break (schedule, meta),
         }
     };
-    let judge = both.judge;
+    let (judge, is_weighted) = (both.judge, both.is_weighted);
     if workload.next().transpose()?.is_some() {
         return Ok(None);
     }
@@ -77,7 +78,7 @@ pub fn check_streams(
     let follows = meta.status.is_empty() || meta.status == status(schedule.cost, schedule.lower_bound);
     match judge.finish(&schedule) {
         Ok(report) if is_its_own && follows => {
-            Ok(Some(Verdict::Feasible { schedule, report: Box::new(report) }))
+            Ok(Some(Verdict::Feasible { schedule, report: Box::new(report), is_weighted }))
         }
         _ => Ok(None),
     }
@@ -88,6 +89,7 @@ struct StreamCheck<'w> {
     workload: &'w mut StreamedWorkload,
     judge: OpenStream,
     names: Names,
+    is_weighted: bool,
 }
 
 impl StreamCheck<'_> {
@@ -97,6 +99,7 @@ impl StreamCheck<'_> {
         while !self.names.has_flow(flow) {
             let Some(arrival) = self.workload.next().transpose()? else { return Ok(false) };
             let is_later = arrival.flow().release.seconds() > by;
+            self.is_weighted |= arrival.flow().weight != 1.0;
             let Ok(id) = self.judge.arrive(arrival) else { return Ok(false) };
             self.names.admit(self.judge.instance(), id);
             if is_later {

@@ -76,7 +76,7 @@ fn with_unit(objective: Objective, is_weighted: bool) -> String {
 }
 
 /// Whether flows have different weights than 1.
-fn is_weighted(instance: &Instance) -> bool {
+pub fn is_weighted(instance: &Instance) -> bool {
     instance.flows().iter().any(|flow| flow.weight != 1.0)
 }
 
@@ -176,8 +176,9 @@ pub fn bound(bound: Option<f64>) -> String {
 }
 
 /// `edf: sum of response times 1,234 s, lower bound 1,000: at most 23.4 % above optimal`.
-pub fn outcome(instance: &Instance, schedule: &Schedule, status: &str) -> String {
-    let (objective, unit) = named(schedule.objective, is_weighted(instance));
+/// `is_weighted`: whether flows have other weights than 1.
+pub fn outcome(schedule: &Schedule, is_weighted: bool, status: &str) -> String {
+    let (objective, unit) = named(schedule.objective, is_weighted);
     let cost =
         schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure) + unit);
     let bound = match (schedule.lower_bound, schedule.clock) {

@@ -10,11 +10,11 @@ use crate::report::number::{Unit, counted, exact, number};
 
 /// The verdict as one line.
 pub fn line(verdict: &Verdict) -> String {
-    let (schedule, report) = match verdict {
+    let (schedule, report, is_weighted) = match verdict {
         Verdict::Not { why, .. } => return format!("not feasible: {why}\n"),
-        Verdict::Feasible { schedule, report } => (schedule, report),
+        Verdict::Feasible { schedule, report, is_weighted } => (schedule, report, *is_weighted),
     };
-    let (objective, unit) = headline::named(schedule.objective, false);
+    let (objective, unit) = headline::named(schedule.objective, is_weighted);
     let mut line = format!(
         "feasible: {objective} under {}, {} {}{unit}, {}",
         schedule.policy,
@@ -47,7 +47,7 @@ pub fn json(verdict: &Verdict) -> String {
                 &json!({ "valid": false, "violation": { "kind": kind, "message": why } }),
             );
         }
-        Verdict::Feasible { schedule, report } => (schedule, report),
+        Verdict::Feasible { schedule, report, .. } => (schedule, report),
     };
     let figures = Figures::of_schedule(schedule, &report.metrics);
     slackline_trace::to_json(&json!({

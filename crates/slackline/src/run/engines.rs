@@ -8,7 +8,7 @@ use slackline_executor::engine::backend::{ADDRESS, Backend, EngineEntry};
 use slackline_executor::engine::machines::{slurm, ssh};
 use slackline_executor::engine::this_machine;
 use slackline_executor::run::error::EngineError;
-use slackline_model::params::{self, Param, ParamError, Settings};
+use slackline_model::params::{self, ParamError, Settings};
 
 use crate::names::unknown;
 
@@ -79,13 +79,6 @@ impl Engines {
         self.0.iter().map(|entry| entry.name)
     }
 
-    /// Every parameter once, with the first engine that declares it.
-    pub fn params(&self) -> impl Iterator<Item = (&EngineEntry, &'static Param)> {
-        let all = || self.0.iter().flat_map(|entry| entry.params.iter().map(move |param| (entry, param)));
-        let is_first = move |k: usize, name: &str| all().take(k).all(|(_, param)| param.name != name);
-        all().enumerate().filter(move |(k, (_, param))| is_first(*k, param.name)).map(|(_, pair)| pair)
-    }
-
     /// Reads `name`, `name:parameter=value,…` or `name://address,parameter=value,…`. With
     /// `name+https://address` the engine is given `https://address`.
     ///
@@ -117,11 +110,6 @@ impl EngineSpec {
     /// The engine's name.
     pub fn name(&self) -> &'static str {
         self.entry.name
-    }
-
-    /// Whether a parameter was given with this value.
-    pub fn says(&self, name: &str, value: &str) -> bool {
-        self.given.iter().any(|(given, said)| given == name && said == value)
     }
 
     /// The parameters that were given.
@@ -157,7 +145,7 @@ impl EngineSpec {
 
 #[cfg(test)]
 mod tests {
-    use slackline_model::params::Values;
+    use slackline_model::params::{Param, Values};
 
     use super::*;
 
@@ -213,8 +201,6 @@ mod tests {
     fn one_of_your_own_is_named_like_any_other() {
         let engines = engines().with(FAR);
         assert_eq!(engines.names().collect::<Vec<_>>(), ["local", "far"]);
-        let owner = |name| engines.params().find(|(_, param)| param.name == name).unwrap().0.name;
-        assert_eq!((owner("slots"), owner(ADDRESS)), ("local", "far"));
         let spec = engines.parse("far://host:8088,slots=3").unwrap();
         assert_eq!(spec.make().err().unwrap().to_string(), "no service at host:8088");
         let again = spec.with([("slots".to_owned(), "4".to_owned())]).unwrap_err().to_string();

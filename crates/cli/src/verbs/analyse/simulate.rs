@@ -80,11 +80,10 @@ pub(crate) struct Simulate {
     /// Show every flow in the table, not only the first 20
     #[arg(long, help_heading = "Output")]
     all: bool,
-    /// Say for each decision of auto how much better anything could have done, and what each rule alone would
-    /// cost
+    /// Print a lower bound for each decision of auto, and what each rule alone costs
     ///
     /// A lower bound on the cost of the flows that were there, under any later decisions, beside what
-    /// auto believed; and one run for every rule. As dear as all of that.
+    /// auto estimated; and a simulation of every rule, which takes its time.
     #[arg(long, help_heading = "Output", hide_short_help = true, conflicts_with = "stream")]
     certificates: bool,
     #[command(flatten)]
@@ -313,7 +312,8 @@ fn write(
     if let Some(certificates) = certificates {
         report::certificates::note(certificates, &mut meta);
     }
-    let summary = headline::lines(name, instance) + &headline::outcome(instance, schedule, &meta.status);
+    let summary = headline::lines(name, instance)
+        + &headline::outcome(schedule, headline::is_weighted(instance), &meta.status);
     let form = match args.output.form() {
         SimulationForm::Of(form) => form,
         SimulationForm::Lines => {

@@ -111,7 +111,7 @@ fn write_page(
     let about = about(workload.short_name(), "check", seeds, options, loaded.sha256.clone());
     let page = Page::new(instance, about).with_note(verdict::line(verdict).trim());
     let page = match verdict {
-        Verdict::Feasible { schedule, report } => {
+        Verdict::Feasible { schedule, report, .. } => {
             // Of lines only the flows are kept.
             let is_whole = !schedule.tasks.is_empty() || !schedule.allocations.is_empty();
             let read = if is_whole { None } else { Some(document.read(instance)?) };

@@ -172,7 +172,8 @@ fn write(
     if planned.stopped == Some(Stopped::Budget) {
         meta.status.push_str(", search ended by the budget");
     }
-    let summary = headline::lines(name, instance) + &headline::outcome(instance, &schedule, &meta.status);
+    let summary = headline::lines(name, instance)
+        + &headline::outcome(&schedule, headline::is_weighted(instance), &meta.status);
     if args.report.is_asked() {
         let seeds = vec![args.shape.root_seed()];
         let about = about(name, "plan", seeds, meta.options.clone(), loaded.sha256.clone());

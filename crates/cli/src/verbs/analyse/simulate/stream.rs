@@ -124,7 +124,11 @@ fn simulate(
     let history = outcome.streamed.simulated.history.take();
     let short = name.rsplit('/').next().unwrap_or(&name);
     let summary = headline::lines_of_stream(short, &outcome.streamed.tally, outcome.cut, &empty)
-        + &headline::outcome(&empty, &outcome.streamed.simulated.schedule, &meta.status);
+        + &headline::outcome(
+            &outcome.streamed.simulated.schedule,
+            outcome.streamed.tally.is_weighted,
+            &meta.status,
+        );
     let hopeless = hopeless(&outcome.streamed.simulated.admissions);
     let written = if args.output.form() == SimulationForm::Of(Form::Table) {
         let live = format!("at most {} at a time", counted(outcome.streamed.live_max as u64, "flow"));
