@@ -593,6 +593,10 @@ fn outputs_whose_state_is_gone_are_adopted_or_overwritten() {
     assert_eq!(done(&dir, &[]).0, ["eight", "five", "seven", "six"]);
     assert_eq!(lines(&dir, "seven"), "ONE\nTWO\nthree\nfour\n");
     fs::remove_dir_all(dir.join("state")).expect("the state");
+    fs::create_dir(dir.join("out/seven/notes")).expect("a directory");
+    let refused = run(&dir, &["--overwrite"]);
+    assert!(refused.code == Some(2) && refused.err.contains("out/seven/notes: found"), "{}", refused.err);
+    fs::remove_dir(dir.join("out/seven/notes")).expect("a directory");
     fs::write(dir.join("out/seven/note.txt"), "mine").expect("a file");
     let (jobs, _) = done(&dir, &["--overwrite"]);
     assert_eq!(jobs.len(), 8);

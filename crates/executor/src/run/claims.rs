@@ -2,7 +2,6 @@
 //! they are, or let their jobs replace them. Either way they become outputs of the state directory first.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use slackline_task::base::digest::Digest;
@@ -50,7 +49,7 @@ pub(super) fn claim(
         if let Some(obstacle) = obstacle {
             return Err(refused(plan, &resolved.places[job], &obstacle));
         }
-        made.insert(present(plan, names, choices.foreign).map_err(file(&plan.output))?);
+        made.insert(present(plan, names, choices.foreign)?);
         claimed.push(job);
     }
     // All outputs are known now, so also those that an adopted output was made from.
@@ -72,11 +71,12 @@ fn directory_of(resolved: &ResolvedWorkload, job: usize) -> PathBuf {
 }
 
 /// The job as if it had just written its output as it is now.
-fn present(plan: &JobPlan, names: Vec<String>, foreign: ForeignOutput) -> io::Result<FinishedJob> {
+fn present(plan: &JobPlan, names: Vec<String>, foreign: ForeignOutput) -> Result<FinishedJob, EngineError> {
     let part = |name: String| {
         let path = plan.output.join(&name);
-        let part = FinishedPart { digest: Some(Digest::of_file(&path)?), source: Source::of_part(&path)? };
-        Ok((name, part))
+        let read =
+            || Ok(FinishedPart { digest: Some(Digest::of_file(&path)?), source: Source::of_part(&path)? });
+        Ok((name, read().map_err(file(&path))?))
     };
     let parts = names.into_iter().filter(|name| name != SUCCESS).map(part);
     Ok(FinishedJob {
@@ -84,7 +84,7 @@ fn present(plan: &JobPlan, names: Vec<String>, foreign: ForeignOutput) -> io::Re
         job: plan.job.clone(),
         definition: plan.definition.clone(),
         read: BTreeMap::new(),
-        wrote: parts.collect::<io::Result<_>>()?,
+        wrote: parts.collect::<Result<_, EngineError>>()?,
         run: (0, 0),
         again: foreign == ForeignOutput::Overwrite,
     })
