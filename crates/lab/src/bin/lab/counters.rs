@@ -128,6 +128,16 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Texts of the program's code by file, in the order of files and lines.
+///
+/// # Errors
+/// Files that cannot be read.
+pub(crate) fn texts(root: &Path) -> anyhow::Result<Vec<(String, Vec<String>)>> {
+    let mut files = Vec::new();
+    find(root, "crates", &mut files)?;
+    Ok(sources(root, &files)?.into_iter().map(|source| (source.path, source.texts)).collect())
+}
+
 /// The counters of shape, for production code.
 fn shape(sources: &[Source], limits: &Limits) -> Vec<Counter> {
     let names = &limits.names;

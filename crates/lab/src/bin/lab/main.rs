@@ -4,6 +4,7 @@
 mod counters;
 mod documents;
 mod instructions;
+mod messages;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -28,7 +29,10 @@ fn main() -> ExitCode {
         ("bless", []) => {
             let code = cargo(&["test", "--workspace"], &[], &[("SLACKLINE_BLESS", "1")]);
             // A second time, after the last schema was written.
-            documents::write(Path::new(ROOT)).map_or_else(|error| failed(&error), |()| code)
+            let root = Path::new(ROOT);
+            documents::write(root)
+                .and_then(|()| messages::write(root))
+                .map_or_else(|error| failed(&error), |()| code)
         }
         ("counters", rest @ ([] | [_])) => counters::run(rest.first().map(String::as_str))
             .map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),

@@ -20,6 +20,8 @@ pub(super) struct Source {
     pub(super) types: Vec<Type>,
     /// Paths in the crate that `use` names.
     pub(super) imports: Vec<Vec<String>>,
+    /// Texts of several words, in order: messages, headings, parts of them.
+    pub(super) texts: Vec<String>,
     /// Names in `#[cfg(test)] mod NAME;`.
     tests: Vec<String>,
 }
@@ -66,6 +68,7 @@ impl Source {
             source.code += usize::from(is_code(line.trim()));
         }
         source.tests = tests.modules;
+        texts(&tokens, &mut source.texts);
         let module = source.module().map_or_else(Vec::new, |(_, module)| module);
         let file = syn::parse2(tokens).with_context(|| path.to_owned())?;
         Items { source: &mut source, module }.visit_file(&file);
@@ -180,6 +183,50 @@ fn test_item(tokens: &[TokenTree]) -> Option<usize> {
     let end = tokens.iter().position(is_end)? + 1;
     // `use a::{b};` ends behind the brace.
     Some(end + usize::from(tokens.get(end).is_some_and(|token| is(token, ";"))))
+}
+
+/// Collects texts of at least two words. Attributes except `#[error("…")]`, and texts of panics, are not messages.
+fn texts(tokens: &TokenStream, out: &mut Vec<String>) {
+    const PANICS: [&str; 9] = [
+        "assert",
+        "assert_eq",
+        "debug_assert",
+        "debug_assert_eq",
+        "debug_assert_ne",
+        "expect",
+        "panic",
+        "todo",
+        "unreachable",
+    ];
+    let mut before = [None, None];
+    for token in tokens.clone() {
+        match &token {
+            TokenTree::Group(group) => {
+                let word = before.iter().rev().flatten().find(|token| !is(token, "!"));
+                let is_attribute = word.is_some_and(|word| is(word, "#"));
+                let is_error = || group.stream().into_iter().next().is_some_and(|first| is(&first, "error"));
+                let is_panic = word.is_some_and(|word| PANICS.iter().any(|name| is(word, name)));
+                if if is_attribute { is_error() } else { !is_panic } {
+                    texts(&group.stream(), out);
+                }
+            }
+            TokenTree::Literal(literal) => {
+                let text = syn::parse_str::<syn::LitStr>(&literal.to_string()).map(|text| text.value());
+                out.extend(text.ok().filter(|text| is_message(text)));
+            }
+            _ => {}
+        }
+        before = [before[1].take(), Some(token)];
+    }
+}
+
+/// Whether a text has two words, one after the other.
+fn is_message(text: &str) -> bool {
+    let is_word = |word: &str| {
+        word.len() > 1 && word.trim_matches(|c: char| !c.is_alphabetic()).chars().all(char::is_alphabetic)
+    };
+    let words: Vec<_> = text.split_whitespace().collect();
+    words.windows(2).any(|pair| pair.iter().all(|word| is_word(word)))
 }
 
 /// Whether a token is a word or a character.
