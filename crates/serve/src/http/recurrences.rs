@@ -1,4 +1,4 @@
-//! Handlers: list, pause, resume and remove the schedules of recurring submissions.
+//! Handlers: list, run, pause, resume and remove the schedules of recurring submissions.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,6 +16,18 @@ use crate::state::Command;
 pub(super) async fn list(State(app): State<AppState>) -> ApiResult {
     let recurrences = app.handle.query(|state, _| state.recurrences()).await?;
     Ok(document(StatusCode::OK, &Recurrences { recurrences }))
+}
+
+/// Submit the flows of a schedule now, with the present time in its parameters. Its times stay as they are.
+#[utoipa::path(post, path = "/api/v1/recurrences/{name}/run", tag = "recurrences", security(("token" = ["submit"])),
+    params(("name" = String, Path, description = "Its name")),
+    responses((status = 200, body = Done), Problems))]
+pub(super) async fn run(
+    State(app): State<AppState>,
+    Caller(principal): Caller,
+    PathName(name): PathName,
+) -> ApiResult {
+    acted(&app, principal, Command::Run(name)).await
 }
 
 /// Remove a schedule. Its earlier submissions continue.

@@ -47,6 +47,7 @@ fn all() -> OpenApiRouter<AppState> {
         .routes(routes!(submissions::cancel))
         .routes(routes!(submissions::hold))
         .routes(routes!(submissions::unhold))
+        .routes(routes!(recurrences::run))
         .routes(routes!(recurrences::remove))
         .routes(routes!(recurrences::pause))
         .routes(routes!(recurrences::unpause));

@@ -36,6 +36,8 @@ pub enum Command {
         /// The parsed deadline of `change`, if it has one.
         deadline: Option<WallTime>,
     },
+    /// Submit the flows of a schedule now.
+    Run(String),
     /// Remove a schedule.
     Remove(String),
     /// Pause or resume a schedule.
@@ -129,6 +131,7 @@ impl ServiceState {
                 Command::Change { number, change, deadline } => {
                     Answer::Done(state.change(principal, number, change, deadline)?)
                 }
+                Command::Run(name) => Answer::Done(state.run_now(principal, &name)?),
                 Command::Remove(name) => Answer::Done(state.remove(principal, &name)?),
                 Command::Pause { name, paused } => Answer::Done(state.pause(principal, &name, paused)?),
                 Command::Drain(draining) => Answer::Done(state.drain(draining)),

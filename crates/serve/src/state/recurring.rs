@@ -298,6 +298,25 @@ impl ServiceState {
         Ok(again)
     }
 
+    /// Submits the flows of a schedule now. Its times stay as they are.
+    pub(super) fn run_now(&mut self, principal: &Principal, name: &str) -> Result<String, Refusal> {
+        let now = self.now();
+        let mut wanted = self.own_schedule(principal, name)?.at(now).map_err(Refusal::invalid)?;
+        (wanted.recurrence, wanted.submit.key) = (None, None);
+        let first = self.submissions.first_of(name);
+        if let Some(other) = first.filter(|_| wanted.submit.overlap == Overlap::Skip) {
+            let message =
+                format!("submission {other} of {name} has not finished, and this schedule skips overlaps");
+            return Err(Refusal::new(RefusalKind::Conflict, message));
+        }
+        self.usage.check_rate(&principal.name, &self.facts.limits, self.clock.elapsed())?;
+        self.has_place(&wanted.user)?;
+        self.usage.count_rate(&principal.name, self.clock.elapsed());
+        let accepted = self.accept(wanted);
+        self.submissions.unread.extend(accepted.number);
+        Ok(accepted.message)
+    }
+
     pub(super) fn remove(&mut self, principal: &Principal, name: &str) -> Result<String, Refusal> {
         self.own_schedule(principal, name)?;
         self.schedules.remove(name);

@@ -591,6 +591,42 @@ fn schedules_are_paused_changed_and_removed() {
 }
 
 #[test]
+fn a_schedule_that_is_run_by_hand_keeps_its_times() {
+    let mut world = World::new(Limits::default());
+    world.play = true;
+    world.execute(&anna(), sent(nightly(CatchUp::All), "nightly")).unwrap();
+    let run = || Command::Run("nightly".into());
+    let bert = Principal::new("bert", Role::Submit);
+    assert_eq!(world.execute(&bert, run()).unwrap_err().kind, RefusalKind::Forbidden);
+    assert_eq!(world.execute(&anna(), run()), Ok(Answer::Done("nightly is submitted as 1".to_owned())));
+    let before = world.recurrences();
+    assert_eq!(before[0].last, None, "a run by hand is not a time of the schedule");
+    world.restart();
+    assert_eq!(world.recurrences(), before);
+    let by_hand = world.submitted().remove(0);
+    assert_eq!((by_hand.submit.parameters["night"].as_str(), by_hand.recurrence), ("2026-11-24", None));
+    // The night comes all the same, and a paused schedule can be run.
+    world.pass(minutes(24 * 60));
+    assert_eq!(world.submitted().len(), 2);
+    world.execute(&anna(), Command::Pause { name: "nightly".into(), paused: true }).unwrap();
+    world.execute(&anna(), run()).unwrap();
+    assert_eq!(world.submitted().len(), 3);
+}
+
+#[test]
+fn a_schedule_that_skips_overlaps_is_not_run_beside_itself() {
+    let mut world = World::new(Limits::default());
+    let skipping = crate::api::Submit { overlap: Overlap::Skip, ..nightly(CatchUp::All) };
+    world.execute(&anna(), sent(skipping, "nightly")).unwrap();
+    let run = || Command::Run("nightly".into());
+    world.execute(&anna(), run()).unwrap();
+    let refusal = world.execute(&anna(), run()).unwrap_err();
+    assert_eq!(refusal.kind, RefusalKind::Conflict);
+    assert_eq!(refusal.message, "submission 1 of nightly has not finished, and this schedule skips overlaps");
+    assert_eq!(world.submitted().len(), 1);
+}
+
+#[test]
 fn flows_of_a_schedule_have_its_next_time_while_there_is_one() {
     let mut world = World::new(Limits::default());
     world.execute(&anna(), sent(nightly(CatchUp::All), "nightly")).unwrap();

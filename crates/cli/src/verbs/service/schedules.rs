@@ -26,6 +26,13 @@ pub(crate) struct ScheduleVerb {
 enum ScheduleCommand {
     /// List the schedules of a service
     List(ScheduleList),
+    /// Submit the flows of a schedule now; its times stay as they are
+    #[command(after_help = "\
+Times in its parameters, such as %Y-%m-%d, are those of now. A paused schedule can be run too.
+
+Examples:
+  slackline schedule run nightly")]
+    Run(NamedSchedule),
     /// Submit nothing more of a schedule until it is resumed
     #[command(after_help = "\
 Examples:
@@ -81,6 +88,7 @@ impl NamedSchedule {
 pub(crate) fn run(args: &ScheduleVerb, defaults: &Defaults) -> anyhow::Result<Answer> {
     match &args.command {
         ScheduleCommand::List(args) => list(args, defaults),
+        ScheduleCommand::Run(schedule) => schedule.send(defaults, Some("run")),
         ScheduleCommand::Pause(schedule) => schedule.send(defaults, Some("pause")),
         ScheduleCommand::Resume(schedule) => schedule.send(defaults, Some("unpause")),
         ScheduleCommand::Remove(schedule) => schedule.send(defaults, None),
