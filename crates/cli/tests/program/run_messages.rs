@@ -148,7 +148,7 @@ fn the_hook_of_a_failure_receives_its_cause_and_output() {
 
 #[test]
 fn as_much_is_reported_as_is_wanted() {
-    let dir = setup("run-voice");
+    let dir = setup("run-verbosity");
     let quiet = slackline(&dir, &[&RUN[..], &["-q", "--attempts", "2"]].concat());
     assert_eq!((quiet.code, quiet.out.as_str()), (Some(1), ""), "{}", quiet.err);
     assert!(quiet.err.contains("bad/k failed, attempt 2, the last"), "{}", quiet.err);

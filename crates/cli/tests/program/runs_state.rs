@@ -103,9 +103,9 @@ fn a_command_that_cannot_be_run_removes_nothing() {
     fs::write(dir.join("go"), "").expect("a file");
     assert_eq!(family.slackline(&dir, &RUN).code, Some(0));
     let again = |more: &[&str]| family.slackline(&dir, &[&RUN[..], &["--again"], more].concat());
-    refused(&again(&["--deadline", "nobody=5"]), "expected one of waits, good");
+    refused(&again(&["--deadline", "absent=5"]), "expected one of waits, good");
     refused(&again(&["--deadline", "good=soon"]), "--deadline");
-    refused(&again(&["--policy", "nobody"]), "nobody");
+    refused(&again(&["--policy", "absent"]), "absent");
     fs::rename(dir.join("in.txt"), dir.join("away")).expect("it can be moved");
     fs::rename(dir.join("other.txt"), dir.join("away-too")).expect("it can be moved");
     refused(&again(&[]), "no such file");

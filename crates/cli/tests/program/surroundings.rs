@@ -158,7 +158,7 @@ fn begins(dir: &Path) {
 #[test]
 fn a_run_survives_a_signal_that_it_ignored_when_it_started() {
     for name in ["HUP", "INT", "QUIT", "TERM"] {
-        let (dir, family) = waiting(&format!("around-goes-on-{name}"));
+        let (dir, family) = waiting(&format!("around-continues-{name}"));
         let engine = spawned(&mut after(&format!("trap '' {name}"), &family.command(&dir, &RUN)));
         begins(&dir);
         signal(name, engine.id());
