@@ -50,7 +50,7 @@ fn recorded_attempts_stay_in_the_document() {
 fn nothing_is_recorded_in_other_workloads_and_nothing_is_decided() {
     let ran = run(&["compare", "examples/nightly.toml", "-p", "recorded,fifo"]);
     assert!(
-        ran.out.contains("recorded: found a workload in which nothing is recorded"),
+        ran.out.contains("recorded: the workload has no recorded run"),
         "{}{}",
         ran.out,
         ran.err

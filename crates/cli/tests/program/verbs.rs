@@ -399,7 +399,7 @@ fn settings_are_varied_and_make_a_curve() {
     let ran = run(&[&args[..], &["map-slots=1..9", "--until", "missed:0", "--slots", "3"]].concat());
     assert_eq!(ran.code, Some(2));
     assert!(
-        ran.err.contains("--over: found machines whose slots are for maps and reduces alike"),
+        ran.err.contains("--over: the machines have generic slots, so map-slots cannot be varied"),
         "{}",
         ran.err
     );

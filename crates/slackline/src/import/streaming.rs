@@ -133,7 +133,7 @@ impl StreamedWorkload {
         let (sha256, mut diagnostics) = self.stream.finish()?;
         diagnostics.extend(self.own_costs.map(|(metric, count, line)| Diagnostic {
             what: format!(
-                "the cost that the document gives goes before the metric {metric} that is asked for"
+                "the document sets its cost, which overrides the metric {metric}"
             ),
             of: "flow",
             count,
