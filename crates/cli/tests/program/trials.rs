@@ -164,7 +164,7 @@ fn no_gap_with_jitter_has_its_reason() {
     }
     let table = done(&["simulate", CONTRACT, "-p", "fifo", "--jitter", "0.3"]);
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("no lower bound, because durations are not those of the workload"), "{table}");
+    assert!(words.contains("no lower bound, because durations differ from the workload"), "{table}");
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub enum RunError {
         state: String,
     },
     /// No prediction is available: it is invalid, or the policy could not continue.
-    #[error("the prediction: {0}")]
+    #[error("cannot predict the run: {0}")]
     Prediction(SimulateError),
     /// The policy could not continue. Finished work stays finished, and the run can be resumed.
     #[error("{policy}: {failure}")]
