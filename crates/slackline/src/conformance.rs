@@ -362,7 +362,9 @@ fn bounds(instance: &Instance) -> Rc<[Bound]> {
 /// A message about a bound of `slackline_relax` above `cost`, if there is one.
 pub fn broken_bound(instance: &Instance, cost: f64) -> Option<String> {
     let above = bounds(instance).iter().find(|bound| !at_most(bound.value, cost)).copied();
-    above.map(|bound| format!("the lower bound {} is {}, above the cost {cost} of a schedule", bound.name, bound.value))
+    above.map(|bound| {
+        format!("the lower bound {} is {}, above the cost {cost} of a schedule", bound.name, bound.value)
+    })
 }
 
 /// Whether two numbers are equal within the tolerance of documents.

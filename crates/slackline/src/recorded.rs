@@ -196,7 +196,8 @@ pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_map_reduce
 /// The error that the log has no execution.
 pub(crate) fn nothing() -> SimulateError {
     SimulateError::Refused(
-        "the workload has no recorded run, expected one imported from a log with times and machines".to_owned(),
+        "the workload has no recorded run, expected one imported from a log with times and machines"
+            .to_owned(),
     )
 }
 
@@ -244,9 +245,7 @@ fn of_job<'a>(
             let Some(machine) = attempt.machine.as_deref() else {
                 if k == counts {
                     let name = instance.phase_name(phase);
-                    return Err(refused(&format!(
-                        "found task {task} of {name} without a machine"
-                    )));
+                    return Err(refused(&format!("found task {task} of {name} without a machine")));
                 }
                 continue;
             };

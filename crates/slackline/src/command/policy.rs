@@ -82,10 +82,13 @@ impl CommandPolicy {
                 self.fail(Some("its answer is too long, expected one line"), about, None);
             }
             Silence::Unasked(words) => {
-                let what = "it wrote a line before it was asked, expected one line for each line that it reads";
+                let what =
+                    "it wrote a line before it was asked, expected one line for each line that it reads";
                 self.fail(Some(what), about, Some(&words));
             }
-            Silence::System(error) => self.fail(Some(&format!("cannot read from it or write to it: {error}")), about, None),
+            Silence::System(error) => {
+                self.fail(Some(&format!("cannot read from it or write to it: {error}")), about, None)
+            }
         }
         None
     }

@@ -212,7 +212,9 @@ impl Reader<'_> {
             given.push((next, self.queue(&child, Some(at))?));
         }
         let Some(&(_, first)) = given.first() else {
-            return Err(self.file.error(place, format!("found an empty {path}.queues, expected the names of queues")));
+            return Err(self
+                .file
+                .error(place, format!("found an empty {path}.queues, expected the names of queues")));
         };
         let differs = |&&(_, other): &&(usize, QueueCapacity)| other.mode() != first.mode();
         if let Some(&(other, mode)) = given.iter().find(differs) {

@@ -246,10 +246,7 @@ fn a_wrong_allocation_file_is_refused_with_its_line() {
             "<queue name='a'><minResources>10 gb</minResources></queue>",
             "found minResources \"10 gb\", expected",
         ),
-        (
-            "<queue name='a'><minResources>10%</minResources></queue>",
-            "expected amounts, not percentages",
-        ),
+        ("<queue name='a'><minResources>10%</minResources></queue>", "expected amounts, not percentages"),
         ("<queue name='a'><maxRunningApps>few</maxRunningApps></queue>", "expected a whole number"),
         ("<queue name='a'><schedulingPolicy>srpt</schedulingPolicy></queue>", "expected fair, fifo or drf"),
         (

@@ -611,10 +611,7 @@ mod tests {
         assert_eq!(first(&reason("")), waited, "it took longer than alone");
         let long = "why: its own chain of jobs takes at least 15.0 s, but its deadline allows ";
         let both = reason("deadline = 12.0");
-        assert!(
-            both.starts_with(&format!("{long}12.0 s\nalso: no slot for 10.0 s of 25.0 s\n")),
-            "{both}"
-        );
+        assert!(both.starts_with(&format!("{long}12.0 s\nalso: no slot for 10.0 s of 25.0 s\n")), "{both}");
         assert_eq!(reason("deadline = 2.0"), format!("{long}2.00 s\n"));
     }
 

@@ -145,9 +145,7 @@ pub fn lines_of_stream(name: &str, tally: &Tally, cut: u64, empty: &Instance) ->
 /// Warnings about the results: an empty workload, and each kind of slots that is overloaded.
 pub fn warnings(instance: &Instance) -> Vec<String> {
     if instance.flows().is_empty() {
-        return vec![
-            "the workload has no flows, so there is nothing to simulate".to_owned(),
-        ];
+        return vec!["the workload has no flows, so there is nothing to simulate".to_owned()];
     }
     warnings_of(offered_load::offered(instance))
 }
@@ -178,12 +176,11 @@ pub fn bound(bound: Option<f64>) -> String {
 /// `is_weighted`: whether flows have other weights than 1.
 pub fn outcome(schedule: &Schedule, is_weighted: bool, status: &str) -> String {
     let (objective, unit) = named(schedule.objective, is_weighted);
-    let cost =
-        schedule.cost.map_or_else(|| "not available (flows failed)".to_owned(), |c| number(c, Unit::Measure) + unit);
+    let cost = schedule
+        .cost
+        .map_or_else(|| "not available (flows failed)".to_owned(), |c| number(c, Unit::Measure) + unit);
     let bound = match (schedule.lower_bound, schedule.clock) {
-        (None, Clock::Measured) => {
-            "no lower bound, because durations differ from the workload".to_owned()
-        }
+        (None, Clock::Measured) => "no lower bound, because durations differ from the workload".to_owned(),
         (known, _) if schedule.cost == Some(0.0) => {
             known.map_or_else(|| bound(None), |b| format!("lower bound {}", number(b, Unit::Measure)))
         }

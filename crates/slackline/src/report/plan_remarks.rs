@@ -46,7 +46,10 @@ fn speed(against: Augmented, cost: f64) -> String {
     let Augmented { factor, lower_bound, promise } = against;
     let bound = number(lower_bound, Unit::Measure);
     let share = if lower_bound > 0.0 {
-        format!("cost {} of the lower bound at the workload's speed, {bound}", number(cost / lower_bound, Unit::Measure))
+        format!(
+            "cost {} of the lower bound at the workload's speed, {bound}",
+            number(cost / lower_bound, Unit::Measure)
+        )
     } else {
         format!("lower bound at the workload's speed {bound}")
     };

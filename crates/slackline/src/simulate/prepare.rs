@@ -132,8 +132,7 @@ impl Options {
     /// Refuses options that a validated simulation of this prepared instance cannot have.
     pub(crate) fn check(&self, instance: &Instance) -> Result<(), WrongOption> {
         if !self.sim.membership.is_empty() {
-            let problem =
-                "found machines that join or leave, expected none: the judge only knows the machines of the workload";
+            let problem = "found machines that join or leave, expected none: the judge only knows the machines of the workload";
             return wrong("membership", problem);
         }
         self.check_engine(instance)
@@ -156,7 +155,9 @@ impl Options {
         self.check_history()?;
         self.check_known()?;
         self.plans.iter().try_for_each(|(&flow, plan)| match instance.flows().get(flow) {
-            None => wrong("plan-file", format!("found a plan of flow number {}, which does not exist", flow.0)),
+            None => {
+                wrong("plan-file", format!("found a plan of flow number {}, which does not exist", flow.0))
+            }
             Some(of) => plan
                 .fits(instance, flow)
                 .or_else(|mismatch| wrong("plan-file", format!("flow {:?}: {mismatch}", of.id))),
@@ -263,7 +264,8 @@ fn check_profile(
 ) -> Result<(), WrongOption> {
     let leaves = |change: &Membership| matches!(change, Membership::Leave { .. });
     if sim.crashes != Crashes::Never || sim.membership.iter().any(leaves) {
-        let found = "found machines that fail, expected none: the loss of an ApplicationMaster is not simulated";
+        let found =
+            "found machines that fail, expected none: the loss of an ApplicationMaster is not simulated";
         return wrong("profile", found);
     }
     if profile.am_share() > 0.0 && cluster.is_map_reduce() {

@@ -59,14 +59,9 @@ pub fn needs_whole(empty: &Instance, options: &Options) -> Option<String> {
     let none = std::iter::empty();
     let faults = Sim::of_stream(empty.cluster(), none, options.sim.clone()).capabilities().faults;
     if options.slowstart < 1.0 && !empty.cluster().is_map_reduce() {
-        Some(
-            "reduces that take generic slots early (--slowstart) need the whole workload"
-                .to_owned(),
-        )
+        Some("reduces that take generic slots early (--slowstart) need the whole workload".to_owned())
     } else if faults == Faults::TasksAndOutput {
-        Some(
-            "crashes, in which finished output is lost, need the whole workload".to_owned(),
-        )
+        Some("crashes, in which finished output is lost, need the whole workload".to_owned())
     } else if options.sim.profile.is_some() {
         Some("ApplicationMasters, which hold slots (--profile), need the whole workload".to_owned())
     } else if !options.plans.is_empty() {
