@@ -187,8 +187,8 @@ pub fn simulated(
     let built = policy.build(instance.cluster(), &instance.objective());
     let (schedule, report) = judged(instance, &mut Patient { policy: built, calls: 0 }, setup)?;
     if report.failed > 0 {
-        let was = if report.failed == 1 { "flow was" } else { "flows were" };
-        return Err(format!("{} {was} not finished", report.failed));
+        let did = if report.failed == 1 { "flow did" } else { "flows did" };
+        return Err(format!("{} {did} not finish", report.failed));
     }
     Ok((schedule, report))
 }
@@ -362,9 +362,7 @@ fn bounds(instance: &Instance) -> Rc<[Bound]> {
 /// A message about a bound of `slackline_relax` above `cost`, if there is one.
 pub fn broken_bound(instance: &Instance, cost: f64) -> Option<String> {
     let above = bounds(instance).iter().find(|bound| !at_most(bound.value, cost)).copied();
-    above.map(|bound| {
-        format!("the lower bound {} is {}, above the cost {cost} of a schedule", bound.name, bound.value)
-    })
+    above.map(|bound| format!("the lower bound {} is {}, above the cost {cost}", bound.name, bound.value))
 }
 
 /// Whether two numbers are equal within the tolerance of documents.
@@ -416,7 +414,7 @@ mod tests {
         let all = check(&idle, &mut |checked| reported.push(checked.clone()));
         assert_eq!(all, reported);
         assert_eq!(all.len(), 12);
-        assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 7 flows were not finished"));
+        assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 7 flows did not finish"));
         assert!(all.iter().all(|checked| checked.wrong.is_some()), "{all:?}");
         let fifo = Registry::standard().parse("fifo").unwrap();
         assert_eq!(check(&fifo, &mut |_| ()).iter().find(|checked| checked.wrong.is_some()), None);

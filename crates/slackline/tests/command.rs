@@ -159,10 +159,7 @@ fn the_output_of_a_program_before_its_end_is_in_the_error() {
 fn a_program_that_is_late_is_an_error_even_if_it_does_not_read() {
     let slow = script("sleep 100").with_timeout(Duration::from_millis(200));
     let text = failure(&slow);
-    assert!(
-        text.starts_with("no answer within 0.2 s, expected one line for each line that it reads"),
-        "{text}"
-    );
+    assert!(text.starts_with("no answer within 0.2 s, expected one line for each that it reads"), "{text}");
     // More than a pipe holds, and no process reads it.
     let hello = r#"read line; echo "{\"protocol\": 1, \"style\": \"order\"}"; sleep 100"#;
     let mut draft = Draft::default();
@@ -214,16 +211,8 @@ fn an_answer_that_is_none_is_shown_with_what_was_expected() {
             r#"{"order": [[0, 1, 2]]}"#,
             "order[0]: found another list, expected the number of a phase",
         ),
-        (
-            "order",
-            r#"{"targets": [[0, 1]]}"#,
-            "found targets, expected order, the style that its answer to hello chose",
-        ),
-        (
-            "targets",
-            r#"{"order": []}"#,
-            "found order, expected targets, the style that its answer to hello chose",
-        ),
+        ("order", r#"{"targets": [[0, 1]]}"#, "found targets, expected order, the style chosen at hello"),
+        ("targets", r#"{"order": []}"#, "found order, expected targets, the style chosen at hello"),
         ("targets", r#"{"targets": [[0, -3]]}"#, "targets[0]: found -3 slots, expected a number from 0"),
         ("targets", r#"{"targets": [[0, 1e999]]}"#, "found 1e999, a number out of range"),
         ("targets", r#"{"targets": [[0, Infinity]]}"#, "column 1"),
@@ -297,9 +286,7 @@ fn an_unasked_line_is_an_error() {
     );
     let text = failure(&twice);
     assert!(
-        text.starts_with(
-            "it wrote a line before it was asked, expected one line for each line that it reads\n"
-        ),
+        text.starts_with("it wrote a line before it was asked, expected one for each it reads\n"),
         "{text}"
     );
     assert!(text.contains(r#"it answered: {"order": []}"#), "{text}");

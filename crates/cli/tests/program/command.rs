@@ -169,11 +169,7 @@ fn a_policy_is_tested_a_line_for_each_check() {
     let (_, idle) = script("command_test_idle", &places_nothing);
     let tested = run(&["policies", "--test", &idle]);
     assert_eq!(tested.code, Some(1), "{}", tested.err);
-    assert!(
-        tested.out.starts_with("FAILED  plain: chain.toml: 7 flows were not finished\n"),
-        "{}",
-        tested.out
-    );
+    assert!(tested.out.starts_with("FAILED  plain: chain.toml: 7 flows did not finish\n"), "{}", tested.out);
     assert!(tested.out.ends_with("on 15 workloads, 12 failed\n"), "{}", tested.out);
     assert_eq!(run(&["policies", "fifo", "--test", "fifo"]).code, Some(2));
     // Any policy may be tested.

@@ -365,7 +365,7 @@ fn tune_finds_the_smallest_cluster_that_does() {
     let none = run(&[&args[..], &["1..3"]].concat());
     assert_eq!(none.code, Some(1));
     assert!(
-        none.out.contains("no number of machines in 1..3 gives missed equal to 0; this assumes"),
+        none.out.contains("no number of machines in 1..3 gives missed equal to 0; assumed that larger"),
         "{}",
         none.out
     );

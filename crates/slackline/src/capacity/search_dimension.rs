@@ -87,8 +87,7 @@ impl Knob {
         match self {
             Self::Machines => {
                 let machines = draft.machines.first_mut();
-                machines.ok_or("the workload has no machines, so their number cannot be varied")?.count =
-                    whole;
+                machines.ok_or("the workload has no machines to vary")?.count = whole;
             }
             Self::Slowstart => options.slowstart = value,
             Self::Heartbeat => options.sim.heartbeat = Span::from_seconds_nearest(value),
@@ -113,8 +112,7 @@ impl Knob {
                 self.name()
             )),
             (_, Slots::MapReduce { .. }) => {
-                Err("the machines have map and reduce slots: vary map-slots or reduce-slots instead"
-                    .to_owned())
+                Err("the machines have map and reduce slots: vary map-slots or reduce-slots".to_owned())
             }
         }
     }

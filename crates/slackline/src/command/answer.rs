@@ -52,7 +52,7 @@ pub(super) fn wanted(
     ];
     if let Some((field, ..)) = given.iter().find(|(_, of, is_given)| *is_given && *of != style) {
         let chosen = given.iter().rfind(|(_, of, _)| *of == style).map_or("", |(field, ..)| field);
-        return Err(format!("found {field}, expected {chosen}, the style that its answer to hello chose"));
+        return Err(format!("found {field}, expected {chosen}, the style chosen at hello"));
     }
     let mut actions = Vec::new();
     for (k, &(phase, slots)) in answer.targets.iter().enumerate() {

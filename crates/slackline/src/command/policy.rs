@@ -71,7 +71,7 @@ impl CommandPolicy {
         match silence {
             Silence::Late => {
                 let what = format!(
-                    "no answer within {} s, expected one line for each line that it reads (does it flush its standard \
+                    "no answer within {} s, expected one line for each that it reads (does it flush its standard \
                      output after each?)",
                     timeout.as_secs_f64()
                 );
@@ -82,13 +82,10 @@ impl CommandPolicy {
                 self.fail(Some("its answer is too long, expected one line"), about, None);
             }
             Silence::Unasked(words) => {
-                let what =
-                    "it wrote a line before it was asked, expected one line for each line that it reads";
+                let what = "it wrote a line before it was asked, expected one for each it reads";
                 self.fail(Some(what), about, Some(&words));
             }
-            Silence::System(error) => {
-                self.fail(Some(&format!("cannot read from it or write to it: {error}")), about, None)
-            }
+            Silence::System(error) => self.fail(Some(&format!("cannot read or write: {error}")), about, None),
         }
         None
     }

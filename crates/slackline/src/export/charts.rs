@@ -98,9 +98,7 @@ pub enum ChartError {
     #[error("found no {0}, expected at least one for this chart")]
     Nothing(&'static str),
     /// Too many elements.
-    #[error(
-        "found {found} {what}, expected at most {most} for the chart gantt (the chart flows takes any number)"
-    )]
+    #[error("found {found} {what}, expected at most {most} for the chart gantt (chart flows: any number)")]
     TooMany {
         /// The kind of element.
         what: &'static str,

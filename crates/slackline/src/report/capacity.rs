@@ -108,9 +108,7 @@ fn larger(found: &Capacity, value: f64) -> String {
 /// The assumption of a bisection that found no answer.
 fn unproven(found: &Capacity) -> &'static str {
     match found.method {
-        Method::Bisect => {
-            "; this assumes that a larger size is never worse (--search every checks each size)"
-        }
+        Method::Bisect => "; assumed that larger sizes are never worse: --search every checks each size",
         Method::Every => "",
     }
 }

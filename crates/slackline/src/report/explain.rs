@@ -143,7 +143,7 @@ impl ExplainInput<'_> {
     fn verdict(&self) -> String {
         let explanation = self.explanation;
         let flow = self.flow_name(explanation.flow);
-        let head = format!("{flow} under {}:", self.policy);
+        let (head, finished) = (format!("{flow} under {}:", self.policy), self.say("finished", "finishes"));
         let deadline = explanation.deadline.as_ref();
         match (explanation.completed, deadline) {
             (None, deadline) => {
@@ -158,19 +158,15 @@ impl ExplainInput<'_> {
                 let deadline = deadline.map(|deadline| format!(", deadline {}", self.at(deadline.at)));
                 format!("{head} {what}{}", deadline.unwrap_or_default())
             }
-            (Some(completed), None) => {
-                let word = self.say("finished", "finishes");
-                format!("{head} {word} at {}, no deadline", self.at(completed))
-            }
+            (Some(completed), None) => format!("{head} {finished} at {}, no deadline", self.at(completed)),
             (Some(completed), Some(deadline)) => {
                 let by = duration((completed - deadline.at).abs());
                 let how = match deadline.verdict {
                     Verdict::Met => format!("on time with {by} to spare"),
                     _ => format!("{} {by}", self.say("late by", "will be late by")),
                 };
-                let word = self.say("finished", "finishes");
                 let (at, due) = (self.at(completed), self.at(deadline.at));
-                format!("{head} {how} ({word} at {at}, deadline {due})")
+                format!("{head} {how} ({finished} at {at}, deadline {due})")
             }
         }
     }

@@ -176,9 +176,8 @@ pub fn bound(bound: Option<f64>) -> String {
 /// `is_weighted`: whether flows have other weights than 1.
 pub fn outcome(schedule: &Schedule, is_weighted: bool, status: &str) -> String {
     let (objective, unit) = named(schedule.objective, is_weighted);
-    let cost = schedule
-        .cost
-        .map_or_else(|| "not available (flows failed)".to_owned(), |c| number(c, Unit::Measure) + unit);
+    let cost =
+        schedule.cost.map_or_else(|| "none (flows failed)".to_owned(), |c| number(c, Unit::Measure) + unit);
     let bound = match (schedule.lower_bound, schedule.clock) {
         (None, Clock::Measured) => "no lower bound, because durations differ from the workload".to_owned(),
         (known, _) if schedule.cost == Some(0.0) => {
@@ -206,7 +205,7 @@ pub fn admissions(instance: &Instance, admissions: &[(FlowId, Admission)]) -> St
         let times = [flow.deadline.unwrap_or_default(), admission.earliest_completion];
         let [due, earliest] = times.map(|time| instant(time.seconds(), instance.start()));
         let line = format!(
-            "\n{}: deadline {due} cannot be met: with the whole cluster it finishes at {earliest} at the earliest",
+            "\n{}: deadline {due} cannot be met: alone on the cluster, it finishes at {earliest}",
             flow.id
         );
         text.push_str(&line);

@@ -41,17 +41,14 @@ fn minima(without: f64, cost: f64) -> String {
     format!("this plan costs {more} more than one without minima, which costs {plain}")
 }
 
-/// `2 times the workload's: cost 0.50 of the lower bound at the workload's speed, 3,318; at most the optimum (Theorem 4)`.
+/// `2 times the workload's: cost 0.50 of the workload's lower bound, 3,318; at most the optimum (Theorem 4)`.
 fn speed(against: Augmented, cost: f64) -> String {
     let Augmented { factor, lower_bound, promise } = against;
     let bound = number(lower_bound, Unit::Measure);
     let share = if lower_bound > 0.0 {
-        format!(
-            "cost {} of the lower bound at the workload's speed, {bound}",
-            number(cost / lower_bound, Unit::Measure)
-        )
+        format!("cost {} of the workload's lower bound, {bound}", number(cost / lower_bound, Unit::Measure))
     } else {
-        format!("lower bound at the workload's speed {bound}")
+        format!("the workload's lower bound is {bound}")
     };
     let promise = promise.map_or_else(|| "no guarantee".to_owned(), |promise| promise.to_string());
     format!("{factor} times the workload's: {share}; {promise}")

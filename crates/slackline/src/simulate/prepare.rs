@@ -155,9 +155,7 @@ impl Options {
         self.check_history()?;
         self.check_known()?;
         self.plans.iter().try_for_each(|(&flow, plan)| match instance.flows().get(flow) {
-            None => {
-                wrong("plan-file", format!("found a plan of flow number {}, which does not exist", flow.0))
-            }
+            None => wrong("plan-file", format!("found a plan of an unknown flow, number {}", flow.0)),
             Some(of) => plan
                 .fits(instance, flow)
                 .or_else(|mismatch| wrong("plan-file", format!("flow {:?}: {mismatch}", of.id))),

@@ -80,9 +80,7 @@ impl ExplainInput<'_> {
         let gain = format!("with unlimited slots it finishes about {lost} earlier");
         Some(match deadline.verdict {
             Verdict::Slots => ("more slots", format!("{gain} and meets its deadline ({late} late now)")),
-            _ => {
-                ("not just more slots", format!("{gain}, but it is {late} late: its own work takes too long"))
-            }
+            _ => ("not just more slots", format!("{gain}, still {late} late: its own work takes too long")),
         })
     }
 
