@@ -87,7 +87,7 @@ fn its_format_is_read_recorded_and_read_back() {
     assert!(schedule.contains("\"stretch\": 2.5") || schedule.contains("\"stretch\":2.5"), "{schedule}");
     // The import options need not be repeated.
     assert!(said(&dir, &["check", "jobs.lines", "s.json"]).contains("feasible"));
-    assert!(said(&dir, &["explain", "s.json", "--workload", "jobs.lines", "b"]).contains("done at 11.2 s"));
+    assert!(said(&dir, &["explain", "s.json", "--workload", "jobs.lines", "b"]).contains("finished at 11.2"));
     let help = said(&dir, &["import", "--from", "lines", "--help"]);
     assert!(help.contains("stretch=1") && help.contains("factor on all seconds"), "{help}");
 }

@@ -64,9 +64,7 @@ pub fn sentences(entry: &PolicyEntry) -> Sentences {
         map_reduce_slots: match can.map_reduce_slots {
             MapReduceSlots::Yes => "yes",
             MapReduceSlots::PerKind => "one instance per kind",
-            MapReduceSlots::OnSum => {
-                "online: orders by the kind that has most to do, slots per kind, no guarantee"
-            }
+            MapReduceSlots::OnSum => "online: orders by the busiest slot kind, slots per kind, no guarantee",
         },
         speeds: match (can.speeds, form) {
             (Speeds::Known, _) => "yes",

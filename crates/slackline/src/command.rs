@@ -48,7 +48,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     guarantee: "that of the program",
     ..PolicyEntry::new(
         NAME,
-        "a program of your own in any language: command:PROGRAM ARGUMENTS",
+        "your own program in any language: command:PROGRAM ARGUMENTS",
         |cluster, objective, _| {
             let program = Program { words: Vec::new(), timeout: TIMEOUT };
             program.policy(cluster, objective)
@@ -73,7 +73,7 @@ impl Program {
     /// The error in the command line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let Some(words) = shlex::split(text) else {
-            return Err(format!("found {}, expected every quote to be closed", shown(text, 200)));
+            return Err(format!("found {}, in which a quote is not closed", shown(text, 200)));
         };
         if words.first().is_none_or(String::is_empty) {
             return Err(format!("found no program, expected {NAME}:PROGRAM ARGUMENTS"));

@@ -187,8 +187,8 @@ pub fn simulated(
     let built = policy.build(instance.cluster(), &instance.objective());
     let (schedule, report) = judged(instance, &mut Patient { policy: built, calls: 0 }, setup)?;
     if report.failed > 0 {
-        let was = if report.failed == 1 { "flow was" } else { "flows were" };
-        return Err(format!("{} {was} not done", report.failed));
+        let did = if report.failed == 1 { "flow did" } else { "flows did" };
+        return Err(format!("{} {did} not finish", report.failed));
     }
     Ok((schedule, report))
 }
@@ -226,7 +226,7 @@ impl Policy for Patient {
         let endless = self.calls >= Self::CALLS_MAX;
         self.policy
             .failure()
-            .or(endless.then_some("found flows that are never done, expected them to be done"))
+            .or(endless.then_some("some flows never finish, expected the policy to finish all"))
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
@@ -328,8 +328,8 @@ fn repeated(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
     if once()?.tasks == once()?.tasks {
         return Ok(());
     }
-    Err("found another schedule the second time, expected the same (does it draw random numbers, read a clock, or \
-         go through a set in no order?)"
+    Err("the second simulation gave another schedule, expected the same (does it draw random numbers, read a clock, or \
+         iterate over an unordered set?)"
         .to_owned())
 }
 
@@ -362,7 +362,7 @@ fn bounds(instance: &Instance) -> Rc<[Bound]> {
 /// A message about a bound of `slackline_relax` above `cost`, if there is one.
 pub fn broken_bound(instance: &Instance, cost: f64) -> Option<String> {
     let above = bounds(instance).iter().find(|bound| !at_most(bound.value, cost)).copied();
-    above.map(|bound| format!("the bound {} is {}, above a cost of {cost}", bound.name, bound.value))
+    above.map(|bound| format!("the lower bound {} is {}, above the cost {cost}", bound.name, bound.value))
 }
 
 /// Whether two numbers are equal within the tolerance of documents.
@@ -414,7 +414,7 @@ mod tests {
         let all = check(&idle, &mut |checked| reported.push(checked.clone()));
         assert_eq!(all, reported);
         assert_eq!(all.len(), 12);
-        assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 7 flows were not done"));
+        assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 7 flows did not finish"));
         assert!(all.iter().all(|checked| checked.wrong.is_some()), "{all:?}");
         let fifo = Registry::standard().parse("fifo").unwrap();
         assert_eq!(check(&fifo, &mut |_| ()).iter().find(|checked| checked.wrong.is_some()), None);

@@ -53,22 +53,22 @@ pub fn rows(instance: &Instance, schedule: &Schedule, out: &mut dyn RowWriter) -
     let has_slots = |slot_kind, last: u32| last <= instance.cluster().slot_numbers(slot_kind);
     out.begin(instance, &origin(schedule))?;
     for row in schedule.tasks.rows() {
-        known(instance.phases().contains(row.phase), "a task of a phase that is not there")?;
+        known(instance.phases().contains(row.phase), "a task of an unknown phase")?;
         let (slot_kind, places) = (instance.slot_kind_of(row.phase), schedule.tasks.places(row));
         let fits = places.iter().all(|place| has_slots(slot_kind, place.end()));
-        known(fits && row.first.checked_add(row.count).is_some(), "a task on a slot that is not there")?;
+        known(fits && row.first.checked_add(row.count).is_some(), "a task on an unknown slot")?;
         out.row(instance, &row.into(), places)?;
     }
     for row in &schedule.ams {
-        known(instance.jobs().contains(row.job), "the AM of a job that is not there")?;
+        known(instance.jobs().contains(row.job), "the ApplicationMaster of an unknown job")?;
         let fits = row.slot.is_none_or(|slot| {
             !instance.cluster().is_map_reduce() && has_slots(SlotKind::Any, slot.saturating_add(1))
         });
-        known(fits, "an AM on a slot that is not there")?;
+        known(fits, "an ApplicationMaster on an unknown slot")?;
         out.am(instance, row)?;
     }
     schedule.flows.iter().try_for_each(|row| {
-        known(instance.flows().contains(row.flow), "a flow that is not there")?;
+        known(instance.flows().contains(row.flow), "an unknown flow")?;
         out.flow(instance, row)
     })
 }

@@ -35,7 +35,7 @@ use crate::simulate::{SimulateError, Simulated};
 pub const NAME: &str = "recorded";
 
 /// The reason why it cannot be simulated.
-const NO_POLICY: &str = "found recorded, which is what a log says happened and decides nothing, expected a policy (compare shows it beside others)";
+const NO_POLICY: &str = "found recorded, which is the run recorded in a log, expected a policy (`slackline compare` shows recorded beside policies)";
 
 /// The entry of the policy in tables. It needs a log, so it is in no registry.
 pub const ENTRY: PolicyEntry = PolicyEntry {
@@ -43,7 +43,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     capabilities: Capabilities::WITH_SPEEDS,
     ..PolicyEntry::new(
         NAME,
-        "what an imported log says really happened; compare shows it beside the others",
+        "the run recorded in an imported log; compare shows it beside policies",
         |_, _, _| Box::new(IdlePolicy),
     )
 };
@@ -133,7 +133,7 @@ impl Recorded {
         for (flow, id) in self.draft.flows.iter().zip(instance.flows().keys()) {
             let known = instance.flow(id);
             if flow.id != known.id || flow.repeat.is_some() {
-                return Err(refused("found flows that recur, expected those of a log, which ran once"));
+                return Err(refused("found recurring flows, expected flows of a log, which ran once"));
             }
             for (job, id) in flow.jobs.iter().zip(known.jobs()) {
                 of_job(&job.recorded, instance, id, &mut attempts)?;
@@ -181,9 +181,9 @@ pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_map_reduce
     ];
     let lacking: Vec<&str> = lacking.into_iter().flatten().collect();
     let so = if has_profile {
-        "without, nothing shows how far the simulation is from the cluster"
+        "otherwise the simulation error is unknown"
     } else {
-        "without, gains may look several times as large as they are"
+        "otherwise gains may look several times too large"
     };
     (!lacking.is_empty()).then(|| {
         format!(
@@ -196,12 +196,13 @@ pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_map_reduce
 /// The error that the log has no execution.
 pub(crate) fn nothing() -> SimulateError {
     SimulateError::Refused(
-        "found a workload in which nothing is recorded, expected one imported from a log with times and machines".to_owned(),
+        "the workload has no recorded run, expected one imported from a log with times and machines"
+            .to_owned(),
     )
 }
 
 fn refused(what: &str) -> SimulateError {
-    SimulateError::Refused(format!("what the log says is no schedule: {what}"))
+    SimulateError::Refused(format!("the run in the log is not a valid schedule: {what}"))
 }
 
 /// An attempt of the log in the format of the schedule.
@@ -232,7 +233,7 @@ fn of_job<'a>(
         let (Some(phase), true) = (known, is_time(attempt.start) && is_time(attempt.end)) else {
             let AttemptDraft { phase, task, start, end, .. } = attempt;
             return Err(refused(&format!(
-                "found an attempt of {phase} task {task} of job {:?} from {start} to {end} s, which there cannot be",
+                "found an attempt of {phase} task {task} of job {:?} from {start} to {end} s, which is impossible",
                 instance.job(job).id
             )));
         };
@@ -244,9 +245,7 @@ fn of_job<'a>(
             let Some(machine) = attempt.machine.as_deref() else {
                 if k == counts {
                     let name = instance.phase_name(phase);
-                    return Err(refused(&format!(
-                        "found task {task} of {name} without a machine, expected one"
-                    )));
+                    return Err(refused(&format!("found task {task} of {name} without a machine")));
                 }
                 continue;
             };
@@ -492,7 +491,7 @@ mod tests {
         };
         assert!(error(&|all| all[1].machine = None).contains("without a machine"));
         assert!(error(&|all| all[1].task = 7).contains("found an attempt of map task 7 of job \"j\""));
-        assert!(error(&|all| all[3].end = f64::NAN).contains("to NaN s, which there cannot be"));
+        assert!(error(&|all| all[3].end = f64::NAN).contains("to NaN s, which is impossible"));
         assert!(
             error(&|all| all[3].end = 6.0).starts_with("not feasible"),
             "{}",

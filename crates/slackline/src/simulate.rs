@@ -147,13 +147,13 @@ impl Options {
         }
         if profile.speculation().is_some() {
             return Some(
-                "found a policy that places each task on a machine, expected one that leaves tasks to be tried again \
-                 on others (or a profile with speculate=0)"
+                "found a policy that places each task on a machine, expected one that allows speculative attempts \
+                 on other machines (or a profile with speculate=0)"
                     .to_owned(),
             );
         }
         (delays(&self.sim) != (Span::ZERO, Span::ZERO)).then(|| {
-            "found a policy that places each task on a machine, expected one that leaves tasks to wait for slots near \
+            "found a policy that places each task on a machine, expected one that lets tasks wait for slots near \
              their input (or a profile with node-delay=0 and rack-delay=0)"
                 .to_owned()
         })
@@ -219,7 +219,7 @@ pub enum SimulateError {
     #[error("{0}")]
     Policy(String),
     /// It was stopped ([`Watch::cancel`]).
-    #[error("stopped before its end")]
+    #[error("stopped before the end")]
     Stopped,
 }
 

@@ -118,7 +118,7 @@ fn a_program_that_is_not_there_is_named() {
         ("command:", "policy command: found no program, expected command:PROGRAM ARGUMENTS"),
         ("command:  ", "policy command: found no program, expected command:PROGRAM ARGUMENTS"),
         ("command:'' x", "policy command: found no program, expected command:PROGRAM ARGUMENTS"),
-        ("command:a 'b", "policy command: found a 'b, expected every quote to be closed"),
+        ("command:a 'b", "policy command: found a 'b, in which a quote is not closed"),
     ] {
         assert_eq!(Registry::standard().parse(spec).unwrap_err().to_string(), expected);
     }
@@ -127,13 +127,13 @@ fn a_program_that_is_not_there_is_named() {
 #[test]
 fn a_program_that_ends_is_named_with_its_last_words() {
     let text = failure(&script("echo first >&2; echo last >&2; exit 3"));
-    let expected = "it ended (exit status: 3), expected an answer\nit was asked: line 1, hello\n\
+    let expected = "it ended without an answer (exit status: 3)\nit was asked: line 1, hello\n\
                     its standard error ends:\n  first\n  last";
     assert_eq!(text, expected);
     let later = failure(&script(
         r#"read line; echo "{\"protocol\": 1, \"style\": \"order\"}"; read line; kill -9 $$"#,
     ));
-    assert!(later.starts_with("it ended (signal: 9 (SIGKILL)), expected an answer\n"), "{later}");
+    assert!(later.starts_with("it ended without an answer (signal: 9 (SIGKILL))\n"), "{later}");
     assert!(later.ends_with("it was asked: line 2, 2 events at 0 s"), "{later}");
 }
 
@@ -142,7 +142,7 @@ fn a_program_that_closes_its_side_gets_that_error() {
     let hello = r#"read line; echo "{\"protocol\": 1, \"style\": \"order\"}""#;
     for closed in ["exec 0<&-; sleep 100", "exec 1>&-; sleep 100"] {
         let text = failure(&script(&format!("{hello}; {closed}")));
-        assert!(text.starts_with("it closed its standard input or output, expected an answer\n"), "{text}");
+        assert!(text.starts_with("it closed its standard input or output without an answer\n"), "{text}");
     }
 }
 
@@ -185,7 +185,7 @@ fn a_program_that_is_late_is_an_error_even_if_it_does_not_read() {
 #[test]
 fn an_answer_that_is_none_is_shown_with_what_was_expected() {
     for (style, answer, expected) in [
-        ("order", "hello", "found no JSON object, expected one, such as {} if nothing is to change"),
+        ("order", "hello", "found no JSON object, expected one, such as {} for no change"),
         ("order", "[]", "found no JSON object, expected one"),
         ("order", "", "found no JSON object, expected one"),
         ("order", r#"{"order": [0"#, "column 12: "),
@@ -211,12 +211,8 @@ fn an_answer_that_is_none_is_shown_with_what_was_expected() {
             r#"{"order": [[0, 1, 2]]}"#,
             "order[0]: found another list, expected the number of a phase",
         ),
-        (
-            "order",
-            r#"{"targets": [[0, 1]]}"#,
-            "found targets, expected order, which is the style that it chose",
-        ),
-        ("targets", r#"{"order": []}"#, "found order, expected targets, which is the style that it chose"),
+        ("order", r#"{"targets": [[0, 1]]}"#, "found targets, expected order, the style chosen at hello"),
+        ("targets", r#"{"order": []}"#, "found order, expected targets, the style chosen at hello"),
         ("targets", r#"{"targets": [[0, -3]]}"#, "targets[0]: found -3 slots, expected a number from 0"),
         ("targets", r#"{"targets": [[0, 1e999]]}"#, "found 1e999, a number out of range"),
         ("targets", r#"{"targets": [[0, Infinity]]}"#, "column 1"),
@@ -230,14 +226,14 @@ fn an_answer_that_is_none_is_shown_with_what_was_expected() {
         (
             "placements",
             r#"{"placements": [[0, 0, 3, 2]]}"#,
-            "placements[0]: found 2 tasks from 3 on of phase 0, expected at least one, of its 4 tasks from 0 on",
+            "placements[0]: found 2 tasks from task 3 of phase 0, expected at least 1, of its 4 tasks (numbered from 0)",
         ),
         (
             "placements",
             r#"{"placements": [[0, 0, 4294967295, 2]]}"#,
-            "placements[0]: found 2 tasks from 4294967295 on",
+            "placements[0]: found 2 tasks from task 4294967295 of",
         ),
-        ("placements", r#"{"placements": [[0, 0, 0, 0]]}"#, "placements[0]: found 0 tasks from 0 on"),
+        ("placements", r#"{"placements": [[0, 0, 0, 0]]}"#, "placements[0]: found 0 tasks from task 0 of"),
         ("placements", r#"{"targets": [[0, 1]]}"#, "found targets, expected placements"),
         ("order", r#"{"wake": [0]}"#, "wake[0]: found 0 s, expected a time after 0 s"),
         ("order", r#"{"wake": [1e300]}"#, "wake[0]: found 1"),
@@ -255,7 +251,7 @@ fn a_hello_of_another_protocol_is_refused() {
     for (answer, expected) in [
         (
             r#"{"protocol": 2, "style": "order", "new": 1}"#,
-            "protocol: found 2, expected 1, the version that this slackline speaks",
+            "protocol: found 2, expected 1, the version of this slackline",
         ),
         (r#"{"style": "order"}"#, "missing field `protocol`"),
         (r#"{"protocol": 1}"#, "missing field `style`"),
@@ -279,7 +275,7 @@ fn a_phase_of_a_finished_flow_is_refused() {
         r#"case "$line" in *flow-done*) echo "{\"targets\": [[0, 1]]}";; *) echo "{}";; esac"#,
     ));
     let expected =
-        "targets[0]: found phase 0, whose flow is done or has failed, expected a phase of a live flow\n";
+        "targets[0]: found phase 0, whose flow has finished or failed, expected a phase of an active flow\n";
     assert!(text.starts_with(expected), "{text}");
 }
 
@@ -290,12 +286,12 @@ fn an_unasked_line_is_an_error() {
     );
     let text = failure(&twice);
     assert!(
-        text.starts_with("found a line before it was asked, expected one for each that it reads\n"),
+        text.starts_with("it wrote a line before it was asked, expected one for each it reads\n"),
         "{text}"
     );
     assert!(text.contains(r#"it answered: {"order": []}"#), "{text}");
     let endless = failure(&script("yes | tr -d \"\\n\""));
-    assert!(endless.starts_with("found an answer that does not end, expected one line\n"), "{endless}");
+    assert!(endless.starts_with("its answer is too long, expected one line\n"), "{endless}");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn in_a_list_everything_after_the_colon_belongs_to_the_program() {
 fn a_program_that_fails_is_exit_code_1_and_every_line_says_error() {
     let failing = "command:sh -c 'echo sorry >&2; echo nonsense'";
     let expected = "error: command:sh -c 'echo sorry >&2; echo nonsense': found no JSON object, expected one, such as {} \
-                    if nothing is to change (words for people go to standard error)\n\
+                    for no change; print other text to standard error\n\
                     error: it was asked: line 1, hello\nerror: it answered: nonsense\n\
                     error: its standard error ends:\nerror:   sorry\n";
     for args in [["simulate", CONTRACT, "--policy", failing], ["plan", CONTRACT, "--policy", failing]] {
@@ -109,7 +109,7 @@ fn a_command_that_is_none_is_wrong_use() {
     for (policy, expected) in [
         ("command:", "policy command: found no program, expected command:PROGRAM ARGUMENTS"),
         ("command", "policy command: found no program, expected command:PROGRAM ARGUMENTS"),
-        ("command:x 'y", "policy command: found x 'y, expected every quote to be closed"),
+        ("command:x 'y", "policy command: found x 'y, in which a quote is not closed"),
     ] {
         let ran = run(&["simulate", CONTRACT, "--policy", policy]);
         assert_eq!(ran.code, Some(2), "{}", ran.err);
@@ -136,7 +136,7 @@ fn specifications_and_defaults_may_name_one() {
     assert!(fs::read_to_string(dir.join("f.csv")).unwrap().contains(&policy));
     let failed = spec("command:false");
     assert_eq!(failed.code, Some(1), "{}", failed.err);
-    assert!(failed.err.contains("it ended (exit status: 1), expected an answer"), "{}", failed.err);
+    assert!(failed.err.contains("it ended without an answer (exit status: 1)"), "{}", failed.err);
 
     let config = dir.join("config.toml");
     fs::write(&config, format!("policy = {policy:?}\n")).unwrap();
@@ -148,7 +148,7 @@ fn specifications_and_defaults_may_name_one() {
 
 #[test]
 fn the_table_help_and_completions_know_it() {
-    assert!(done(&["policies"]).contains("a program of your own in any language: command:PROGRAM ARGUMENTS"));
+    assert!(done(&["policies"]).contains("your own program in any language: command:PROGRAM ARGUMENTS"));
     assert!(done(&["policies", "command"]).contains("kept if the program says so"));
     assert!(done(&["policies", "fair:by=flow"]).starts_with("fair\n"));
     assert_eq!(run(&["policies", "comand"]).code, Some(2));
@@ -169,7 +169,7 @@ fn a_policy_is_tested_a_line_for_each_check() {
     let (_, idle) = script("command_test_idle", &places_nothing);
     let tested = run(&["policies", "--test", &idle]);
     assert_eq!(tested.code, Some(1), "{}", tested.err);
-    assert!(tested.out.starts_with("FAILED  plain: chain.toml: 7 flows were not done\n"), "{}", tested.out);
+    assert!(tested.out.starts_with("FAILED  plain: chain.toml: 7 flows did not finish\n"), "{}", tested.out);
     assert!(tested.out.ends_with("on 15 workloads, 12 failed\n"), "{}", tested.out);
     assert_eq!(run(&["policies", "fifo", "--test", "fifo"]).code, Some(2));
     // Any policy may be tested.

@@ -24,7 +24,7 @@ fn a_late_flow_learns_who_held_its_slots() {
     let fair = nightly("explain_late", "fair");
     let printed = done(&["explain", &fair, "billing", "--workload", NIGHTLY]);
     assert!(
-        printed.starts_with("billing under fair: late by 105.0 s (done at 1,185 s, deadline 1,080 s)\n"),
+        printed.starts_with("billing under fair: late by 105.0 s (finished at 1,185 s, deadline 1,080 s)\n"),
         "{printed}"
     );
     for words in [
@@ -45,7 +45,7 @@ fn a_late_flow_learns_who_held_its_slots() {
 fn a_flow_on_time_is_given_no_advice() {
     let printed = done(&["explain", &nightly("explain_met", "edf"), "billing", "-w", NIGHTLY]);
     assert!(printed.starts_with("billing under edf: on time with 85.0 s to spare"), "{printed}");
-    assert!(!printed.contains("made the deadline"), "{printed}");
+    assert!(!printed.contains("met the deadline"), "{printed}");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn the_workload_beside_the_schedule_is_found() {
         dir.join("workload.toml"),
     )
     .unwrap();
-    assert!(done(&["explain", text(&file), "a"]).starts_with("a under fifo: done at "));
+    assert!(done(&["explain", text(&file), "a"]).starts_with("a under fifo: finished at "));
     let other = refused(&["explain", text(&file), "a", "--workload", NIGHTLY]);
     assert!(other.contains("made for another workload (SHA-256 "), "{other}");
 }

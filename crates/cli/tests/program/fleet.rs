@@ -155,7 +155,7 @@ fn an_agent_that_is_killed_has_its_tasks_done_elsewhere_and_is_started_again() {
     let also = slackline(&dir, &["logs", "f", "two", "--state", "state"]);
     let (printed, also) = (printed.out + &also.out, printed.err + &also.err);
     assert!(
-        printed.contains(&format!("stopped on {gone} at ")) || also.contains("said nothing"),
+        printed.contains(&format!("stopped on {gone} at ")) || also.contains("wrote no output"),
         "{printed}{also}"
     );
 }

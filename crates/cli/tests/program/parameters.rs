@@ -61,7 +61,8 @@ fn flows_that_wait_for_others_are_only_run() {
     for verb in verbs {
         let refused = slackline(&[&verb[..], &[EXAMPLE, "--machines", "1", "--slots", "2"]].concat());
         assert_eq!(refused.code, Some(2), "{verb:?}: {}{}", refused.out, refused.err);
-        let expected = "found the input \"@nightly/hosts\", expected none from another flow: only `run` knows when it is there";
+        let expected =
+            "found the input \"@nightly/hosts\", expected none from another flow: only `run` can wait for it";
         assert!(refused.err.contains(expected), "{verb:?}: {}", refused.err);
     }
 }

@@ -105,7 +105,7 @@ fn hooks_are_run_once_for_each_cause_and_their_failure_is_a_warning() {
     );
     let state = dir.join("state");
     assert!(text.contains(&format!("/{}\n", state.display())), "{text}");
-    assert!(ran.err.contains("warning: --on-end: its command ended with exit status: 4"), "{}", ran.err);
+    assert!(ran.err.contains("warning: --on-end: its command failed (exit status: 4)"), "{}", ran.err);
     assert!(!ran.out.contains("hooks"), "{}", ran.out);
 }
 
@@ -137,7 +137,7 @@ fn the_hook_of_a_failure_receives_its_cause_and_output() {
     assert!(bad[2].contains("exit status: 7"), "{bad:?}");
     let reads = hook_text("reads");
     assert_eq!((reads[1].as_str(), reads[3].as_str()), ("bad/k", ""), "{reads:?}");
-    assert!(reads[2].contains("flow reads reads its output, which is never going to be there"), "{reads:?}");
+    assert!(reads[2].contains("flow reads needs its output, which will never exist"), "{reads:?}");
     let found = events(&dir.join("e.jsonl"));
     let failed: Vec<&Value> = found.iter().filter(|event| event["event"] == "flow_failed").collect();
     assert_eq!((failed.len(), &failed[0]["job"], &failed[1]["log"]), (2, &"k".into(), &Value::Null));

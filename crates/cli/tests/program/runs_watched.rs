@@ -66,7 +66,7 @@ fn a_run_is_seen_while_it_continues_after_it_was_killed_and_at_its_end() {
     assert_eq!(flow["jobs"][0]["maps"]["records_in"], 3);
     assert!(!seen["at_work"].as_array().unwrap().is_empty());
     let printed = done(&dir, &["explain", "--state", "state", "f"]);
-    for words in ["not done yet, deadline", "slow  ", "last  ", "waits for its input: slow"] {
+    for words in ["not finished yet, deadline", "slow  ", "last  ", "waits for its input: slow"] {
         assert!(printed.contains(words), "{words:?} in\n{printed}");
     }
     assert!(!printed.contains("failed"), "{printed}");
@@ -78,7 +78,7 @@ fn a_run_is_seen_while_it_continues_after_it_was_killed_and_at_its_end() {
     engine.wait().expect("it is gone");
     assert_eq!((&status(&dir)["status"], &status(&dir)["done"]), (&"stopped".into(), &2.into()));
     let printed = done(&dir, &["explain", "state", "f", "slow"]);
-    assert!(printed.contains("the command that began it resumes it"), "{printed}");
+    assert!(printed.contains("repeat its command to resume it"), "{printed}");
     family.is_gone();
     fs::write(dir.join("go"), "").expect("a file");
     let rest = family.slackline(&dir, &[&RUN[..], &["--stats"]].concat());
@@ -136,7 +136,7 @@ fn status_explain_and_logs_take_a_run_in_one_way() {
     let all = |run: &[&str]| {
         let with = |args: &[&str]| done(&dir, &[args, run].concat());
         let explained = with(&["explain", "f", "j"]);
-        assert!(explained.starts_with("f under auto: done at "), "{run:?}: {explained}");
+        assert!(explained.starts_with("f under auto: finished at "), "{run:?}: {explained}");
         assert!(with(&["status"]).starts_with(".slackline/a: done"), "{run:?}");
         assert!(with(&["logs", "f", "j"]).ends_with("said\n"), "{run:?}");
     };
@@ -385,7 +385,7 @@ jobs = [ { id = "j", run = { mapper = "cat", inputs = ["in.txt"], output = "fine
         let words = done(&dir, &["explain", flow, "--state", "state"]);
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("cause: job etl/load failed (command"), "{words}");
-        assert!(words.contains(&format!("because of it did not run: {not_run} ")), "{words}");
+        assert!(words.contains(&format!("these jobs did not run because of it: {not_run} ")), "{words}");
         let document: Value =
             serde_json::from_str(&done(&dir, &["explain", flow, "--state", "state", "--format", "json"]))
                 .unwrap();

@@ -111,7 +111,7 @@ fn seeds_and_days_and_sizes_go_together() {
     let page = dir.join("page.html");
     done(&["compare", text(&week), "--each", "day", "-p", "fifo,fair", "--report", text(&page)]);
     let page = data(&page);
-    assert!(page.contains("The charts and the flows are those of the first day, 2026-03-02."));
+    assert!(page.contains("The charts and the table of flows show the first day, 2026-03-02."));
     assert!(page.contains("mean of all days"));
 }
 

@@ -50,11 +50,11 @@ fn a_file_of_another_kind_is_called_by_its_kind() {
     refused(&["check", CONTRACT, &at("rows.csv")], "found rows of a table (CSV), expected a schedule");
     refused(
         &["check", NIGHTLY, &at("nightly.plan")],
-        "found a file of plans for --plan-file, expected a schedule",
+        "found a plan file (for --plan-file), expected a schedule",
     );
     refused(&["bound", &schedule], "found a schedule, expected a workload");
     refused(&["bound", &at("comparison.json")], "found a comparison, expected a workload");
-    refused(&["bound", &at("nightly.plan")], "found a file of plans for --plan-file, expected a workload");
+    refused(&["bound", &at("nightly.plan")], "found a plan file (for --plan-file), expected a workload");
     let learn = ["simulate", CONTRACT, "-p", "fifo", "--knowledge", "learned", "--history", &schedule];
     refused(&learn, "found a schedule, expected a history");
 }
@@ -74,10 +74,10 @@ fn flows_with_costs_of_their_own_are_named_where_a_metric_is_asked_for() {
                     cost = { kind = 'makespan' }\njobs = [{ id = 'a', map = { tasks = 1, seconds = 1.0 } }]\n";
     let said =
         |more: &[&str]| run_with(&[&["simulate", "-", "-p", "fifo"], more].concat(), workload.as_bytes()).err;
-    let expected = "1 flow: the cost that the document gives, as of \"own\", goes before the metric stretch that is \
-                    asked for (first at line 5)";
+    let expected = "1 flow: the document sets its cost (the first is \"own\"), which overrides the metric stretch \
+                    (first at line 5)";
     assert!(said(&["--metric", "stretch"]).contains(expected), "{}", said(&["--metric", "stretch"]));
-    assert!(!said(&[]).contains("goes before"), "{}", said(&[]));
+    assert!(!said(&[]).contains("overrides"), "{}", said(&[]));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn no_gap_with_jitter_has_its_reason() {
     }
     let table = done(&["simulate", CONTRACT, "-p", "fifo", "--jitter", "0.3"]);
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("no lower bound, because durations are not those of the workload"), "{table}");
+    assert!(words.contains("no lower bound, because durations differ from the workload"), "{table}");
 }
 
 #[test]

@@ -288,7 +288,7 @@ fn causes(dir: &Path) {
     let text = explain(&why);
     assert!(text.contains(&format!("k waits: {why}")), "{text}");
     execute(&service, Command::Cancel { number, flow: of_ship() }).unwrap();
-    assert!(!explain("it was cancelled").contains("not done yet"));
+    assert!(!explain("it was cancelled").contains("not finished yet"));
     execute(&service, Command::Cancel { number, flow: None }).unwrap();
     over(&service, number);
     service.stop().unwrap();

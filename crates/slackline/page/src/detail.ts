@@ -17,7 +17,7 @@ function flowColour(ran: Ran, flow: number): string {
 }
 
 /** The lines of a tooltip. */
-export function told(model: Model, ran: Ran, hit: { flow: number; job: number | null; phase: number | null; bar: number | null }): string[] {
+export function tooltipLines(model: Model, ran: Ran, hit: { flow: number; job: number | null; phase: number | null; bar: number | null }): string[] {
   const { doc } = model, lines: string[] = [];
   if (hit.bar !== null) lines.push(...attempt(model, ran, hit.bar));
   else if (hit.phase !== null) {
@@ -147,7 +147,7 @@ export class Detail {
     const areColoured = said.holders.some(([flow]) => ran.largest.includes(flow));
     const parts: [string, number, string][] = said.holders.map(([flow, share], k) => [name(flow), share, areColoured ? flowColour(ran, flow) : shareColour(k)]);
     const known = parts.reduce((sum, [, share]) => sum + share, 0) + said.idle;
-    if (said.idle >= 0.005) parts.push(["nobody", said.idle, "transparent"]);
+    if (said.idle >= 0.005) parts.push(["no flow", said.idle, "transparent"]);
     if (known < 0.995) parts.push(["all others", 1 - known, shareColour(99)]);
     return h("div", { class: "held" },
       h("p", {}, `It wanted more slots for ${duration(said.wanted)}. Meanwhile they were held by ${parts.map(([who, share]) => `${who} (${percent(share)})`).join(", ")}.`),

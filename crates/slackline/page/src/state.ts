@@ -17,7 +17,7 @@ export class State {
   /** Drawn for paper. */
   isPaper = false;
 
-  private readonly told: ((what: Change) => void)[] = [];
+  private readonly observers: ((what: Change) => void)[] = [];
   private pending = new Set<Change>();
 
   constructor(readonly end: number) { this.to = this.whole; }
@@ -25,7 +25,7 @@ export class State {
   /** All of the time, with some room at its end. */
   get whole(): number { return Math.max(1, this.end * 1.01); }
 
-  onChange(hear: (what: Change) => void): void { this.told.push(hear); }
+  onChange(hear: (what: Change) => void): void { this.observers.push(hear); }
 
   /** Tells everyone before the next frame, once. */
   changed(what: Change): void {
@@ -36,7 +36,7 @@ export class State {
   private tell(): void {
     const all = [...this.pending];
     this.pending.clear();
-    for (const what of all) for (const hear of this.told) hear(what);
+    for (const what of all) for (const hear of this.observers) hear(what);
   }
 
   /** Looks at another window of the same or another length, within the whole. */

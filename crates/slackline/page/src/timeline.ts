@@ -1,7 +1,7 @@
 // The timeline with what chooses its policy, its rows and its colours.
 import { FATES, FATE_WORDS, KINDS, policyColour, shareColour } from "./colour";
 import type { Model } from "./data";
-import { lateness, told } from "./detail";
+import { lateness, tooltipLines } from "./detail";
 import { asTable, dot, h, plainTable, write } from "./dom";
 import { alike, headed, inColumn, instant, moments } from "./format";
 import { GUTTER, Gantt } from "./gantt";
@@ -80,7 +80,7 @@ export class Timeline {
       }
       const [x, y] = place(event), ran = model.doc.policies[policy()]?.ran, hit = ran ? gantt.hit(x, y) : null;
       on.style.cursor = hit ? "pointer" : "grab";
-      this.say(event, hit ? told(model, ran!, hit) : null);
+      this.say(event, hit ? tooltipLines(model, ran!, hit) : null);
     });
     on.addEventListener("pointerleave", (event) => this.say(event, null));
     let wasDrag = false, later = 0;

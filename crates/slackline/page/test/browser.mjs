@@ -108,7 +108,7 @@ async function uses(page) {
   await page.locator("#detail h3").waitFor();
   assert.match(await page.locator("#detail").innerText(), /Under every policy/);
   await page.waitForFunction(() => document.activeElement === document.querySelector("#detail h3"));
-  assert.ok(await isSeen(page, "#detail h3"), "a flow that is clicked is told of out of sight");
+  assert.ok(await isSeen(page, "#detail h3"), "the details of a flow that is clicked are out of sight");
   await page.keyboard.press("Escape");
   // What the pointer showed is untrue once the time moves.
   const [right, down] = await something(page);
@@ -164,7 +164,7 @@ async function chosenInTable(page) {
   await button.click();
   await page.waitForFunction(() => document.activeElement === document.querySelector("#detail h3"));
   assert.ok((await page.locator("#detail h3").innerText()).includes(name));
-  assert.ok(await isSeen(page, "#detail h3"), "a flow that is chosen in the table is told of out of sight");
+  assert.ok(await isSeen(page, "#detail h3"), "the details of a flow that is chosen in the table are out of sight");
   await page.locator("#detail").getByRole("button", { name: "Close" }).click();
   await settled(page);
   assert.ok(Math.abs((await button.boundingBox()).y - before) < 20, "closing the details does not lead back");
@@ -290,7 +290,7 @@ function zooms(page) {
   });
 }
 
-/** A window of time has rows only of what is in it, which can be read then. */
+/** A window of time has rows only for flows inside it, which can be read then. */
 async function closer(page) {
   for (let k = 0; k < 9; k++) await page.keyboard.press("+");
   await settled(page);
@@ -351,7 +351,7 @@ async function others() {
   }
 }
 
-/** The answer and what the table says are told in words. */
+/** The answer and the verdicts of the table are in words. */
 async function answered(page) {
   assert.match(await page.locator(".answer").innerText(), /9 machines are the fewest in 1\.\.24/);
   assert.ok(await isSeen(page, ".answer"));

@@ -21,7 +21,7 @@ const program = [words[0] && resolve(words[0]), join(root, "target/release/slack
 assert.ok(program, "there is no slackline to be tried: cargo build --release");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const MANY = 1_000;
-/** Whatever is waited for comes sooner, unless it never does. */
+/** The longest wait for anything in these tests. */
 const PATIENCE = Number(process.env.PATIENCE ?? 60_000);
 
 const dir = mkdtempSync(join(tmpdir(), "slackline-dashboard-"));
@@ -150,7 +150,7 @@ async function submits(service) {
   await page.locator(".heading", { hasText: "may operate" }).waitFor();
   assert.deepEqual(await serious(page), []);
 
-  // What is wrong with a file is said with its line; what is filled in stays.
+  // An error in a file is shown with its line; the form keeps its values.
   await submit(page, 'slackline = 1\n[[flows]]\nid = 3\n', { "File name": "night.toml" });
   await send(page);
   await dialog(page).locator(".notice", { hasText: /night\.toml:\d+/ }).waitFor();
@@ -160,12 +160,12 @@ async function submits(service) {
   await send(page);
   await dialog(page).locator(".notice", { hasText: "deadlines, line 1: found twice two, expected NAME=VALUE" }).waitFor();
 
-  // A good one is submitted, and then it is said when it will be done.
+  // A good one is submitted, and then its prediction is shown.
   await dialog(page).getByLabel("Flow file", { exact: true }).fill(flowFile("first", { seconds: 600 }));
   await dialog(page).getByLabel("Deadlines").fill("first=2h");
   await send(page);
   await dialog(page).getByText("night is submitted as 1").waitFor();
-  await dialog(page).locator(".foretold", { hasText: /first is expected to be done at .* deadline/s }).waitFor();
+  await dialog(page).locator(".foretold", { hasText: /first is predicted to finish at .* deadline/s }).waitFor();
   assert.deepEqual(await serious(page), []);
   await picture(page, "submitted", false);
   await closed(page);
@@ -188,7 +188,7 @@ async function submits(service) {
   await dialog(page).getByRole("button", { name: "Hold", exact: true }).click();
   await dialog(page).getByRole("button", { name: "Resume" }).waitFor();
   assert.equal((await ask(service, "GET", "/api/v1/submissions/2")).held, true);
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Resume", "the focus is lost when a window is drawn anew");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Resume", "the focus is lost when a window is drawn again");
   await page.keyboard.press("Escape");
   assert.equal(await page.locator("dialog[open]").count(), 0);
 
@@ -216,7 +216,7 @@ async function submits(service) {
 
   // Cancelled, after it was asked whether that is meant.
   await dialog(page).getByRole("button", { name: "Cancel…" }).click();
-  await dialog(page).getByRole("button", { name: "Let it go on" }).click();
+  await dialog(page).getByRole("button", { name: "Keep it" }).click();
   assert.equal((await ask(service, "GET", "/api/v1/submissions/1")).state, "running");
   await dialog(page).getByRole("button", { name: "Cancel…" }).click();
   assert.deepEqual(await serious(page), []);
@@ -244,7 +244,7 @@ async function submits(service) {
   // So is what was expected of the one that was cancelled.
   await page.locator("#over tbody tr", { hasText: "night" }).getByRole("button").click();
   await dialog(page).getByRole("heading", { name: "What was expected at first" }).waitFor();
-  await dialog(page).locator(".foretold", { hasText: /first was expected to be done at/ }).waitFor();
+  await dialog(page).locator(".foretold", { hasText: /first was predicted to finish at/ }).waitFor();
   await closed(page);
   await page.locator("#alerts li", { hasText: "no such table" }).waitFor();
 
@@ -304,9 +304,9 @@ async function hostile(service) {
   // What was known before is shown until the answer comes.
   const means = dialog(page).locator(".foretold", { hasText: `${flow} of ${number} ${name}: by 90 s` });
   await means.waitFor();
-  const told = await means.innerText();
-  const others = ["With it 1 flow of others is expected to be late", "9 slots instead", "submissions 4, 5 held", "nothing here; alone"];
-  for (const words of ["is not expected to hold (in 12 % of courses)", ...others]) assert.ok(told.includes(words), `${words}: ${told}`);
+  const text = await means.innerText();
+  const others = ["It is predicted to make 1 other flow late", "9 slots instead", "submissions 4, 5 held", "nothing; even alone"];
+  for (const words of ["is predicted to miss", "(chance to meet it: 12 %)", ...others]) assert.ok(text.includes(words), `${words}: ${text}`);
   await picture(page, "foretold", false);
   await closed(page);
   await page.unrouteAll({ behavior: "ignoreErrors" });
@@ -362,7 +362,7 @@ async function several(service) {
     await ask(service, "POST", "/api/v1/submissions", { document: flowFile(`${name}-flow`), name: `crowd-${name}`, held: true, deadlines: { [`${name}-flow`]: "90m" } });
   }
   const { page, problems, close } = await open(service);
-  // Of what has not begun lists have the first deadline, and the window has the flows of its file.
+  // For a submission that has not started, lists show the first deadline, and the window shows the flows of its file.
   await row(page, "crowd-alpha").locator(".cell-deadline", { hasText: /in 1h 29m/ }).waitFor();
   await row(page, "crowd-alpha").click();
   await dialog(page).getByRole("heading", { name: "alpha-flow" }).waitFor();
@@ -445,7 +445,7 @@ async function quota() {
     while (!await isAtWork()) await new Promise((done) => setTimeout(done, 50));
   }
   const { page, context, problems, close } = await open(service);
-  // A table that is opened before anything is known goes on with what comes.
+  // A table that is opened before any data arrive is filled later.
   let know, known = new Promise((done) => { know = done; });
   await context.route("**/api/v1/timeline*", async (route) => { await known; await route.continue(); });
   await page.reload();
@@ -462,7 +462,7 @@ async function quota() {
   await service.stop();
 }
 
-/** A service that goes is said to be gone; one that comes back is found again. */
+/** The page reports that the service is gone, and finds it again. */
 async function goneAndBack(service) {
   const { page, close } = await open(service);
   await row(page, "second").waitFor();
@@ -475,7 +475,7 @@ async function goneAndBack(service) {
   await ask(again, "POST", "/api/v1/submissions", { document: flowFile("after"), held: true });
   await row(page, "flow").filter({ hasText: "held" }).first().waitFor();
   await close();
-  // Whoever comes now finds the alerts of before.
+  // A page that is opened now shows the earlier alerts.
   const later = await open(again);
   await later.page.locator("#alerts li", { hasText: "no such table" }).waitFor();
   assert.deepEqual(later.problems, []);
@@ -513,10 +513,10 @@ async function roles() {
   assert.equal(await page.getByRole("button", { name: /Submit|Drain/ }).count(), 0);
   assert.equal(await page.evaluate(() => sessionStorage.getItem("slackline-token")), looks);
   assert.deepEqual([await context.cookies(), page.url().includes("slackline_")], [[], false]);
-  // The same after the page is opened anew.
+  // The same after the page is opened again.
   await page.reload();
   await page.getByText("eve, may look").waitFor();
-  // Somebody else's token: what is theirs may be changed, the service may not.
+  // With the token of another user: that user may change the own submissions, but not the service.
   await page.getByRole("button", { name: "Token…" }).click();
   await dialog(page).getByLabel("Token").fill(owns);
   await page.keyboard.press("Enter");
@@ -531,7 +531,7 @@ async function roles() {
   await service.stop();
 }
 
-/** A thousand flows: how long it takes until they are seen, and how smooth it is to scroll, to look for one, and to be told of changes. */
+/** A thousand flows: how long it takes until they are seen, and how smooth it is to scroll, to look for one, and to learn of changes. */
 async function many() {
   const service = await serve("many", "operate"), numbers = [];
   await Promise.all(Array.from({ length: 8 }, async (_, worker) => {
@@ -553,7 +553,7 @@ async function many() {
   const changed = performance.now();
   await ask(service, "POST", `/api/v1/submissions/${chosen}/cancel`);
   await row(page, `${chosen} many`).first().waitFor({ state: "hidden" });
-  const told = performance.now() - changed;
+  const delay = performance.now() - changed;
   // And then a hundred at once.
   await page.getByLabel("Show flows whose name, number or user has").fill("");
   await Promise.all(numbers.filter((number) => number !== chosen).slice(0, 100).map((number) => ask(service, "POST", `/api/v1/submissions/${number}/cancel`)));
@@ -561,7 +561,7 @@ async function many() {
   const longest = await page.evaluate(() => Math.max(0, ...globalThis.tasks));
   const of = (times, share) => times[Math.floor(times.length * share)].toFixed(0);
   console.log(`${MANY} flows: seen after ${seen.toFixed(0)} ms; a frame of scrolling takes ${of(frames, 0.5)} ms (95 of 100 ${of(frames, 0.95)} ms, most ${of(frames, 0.999)} ms); ` +
-    `a change is seen after ${told.toFixed(0)} ms; longest task while a hundred change ${longest.toFixed(0)} ms`);
+    `a change is seen after ${delay.toFixed(0)} ms; longest task while a hundred change ${longest.toFixed(0)} ms`);
   assert.deepEqual(await serious(page), []);
   await picture(page, "many");
   assert.deepEqual(problems, []);

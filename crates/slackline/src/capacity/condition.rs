@@ -50,7 +50,7 @@ const SIGNS: [(&str, Relation); 6] = [
 pub enum NoCondition {
     /// The text has no relation sign.
     #[error(
-        "expected METRIC:NUMBER (at most), such as missed:1% or mean_response:5m, or one of < <= = >= > for the colon"
+        "expected METRIC:NUMBER (at most), such as missed:1% or mean_response:5m, or with one of < <= = >= > instead of the colon"
     )]
     Sign,
     /// An unknown metric.

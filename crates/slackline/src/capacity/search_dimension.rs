@@ -62,7 +62,7 @@ impl Knob {
         if let Some(queue) = name.strip_prefix(CAPACITY) {
             if queue.is_empty() {
                 return Err(
-                    "found capacity: without a queue, expected one, such as capacity:root.prod=20..80"
+                    "found capacity: without a queue, expected capacity:QUEUE, such as capacity:root.prod=20..80"
                         .to_owned(),
                 );
             }
@@ -87,7 +87,7 @@ impl Knob {
         match self {
             Self::Machines => {
                 let machines = draft.machines.first_mut();
-                machines.ok_or("found no machines, expected some whose number is varied")?.count = whole;
+                machines.ok_or("the workload has no machines to vary")?.count = whole;
             }
             Self::Slowstart => options.slowstart = value,
             Self::Heartbeat => options.sim.heartbeat = Span::from_seconds_nearest(value),
@@ -108,11 +108,11 @@ impl Knob {
             (Self::MapSlots, Slots::MapReduce { reduce, .. }) => Ok(Slots::MapReduce { map: value, reduce }),
             (Self::ReduceSlots, Slots::MapReduce { map, .. }) => Ok(Slots::MapReduce { map, reduce: value }),
             (_, Slots::Generic(_)) => Err(format!(
-                "found machines whose slots are for maps and reduces alike, expected {} of them",
+                "the machines have generic slots, so {} cannot be varied: vary slots instead",
                 self.name()
             )),
             (_, Slots::MapReduce { .. }) => {
-                Err("found machines with map and reduce slots, expected map-slots or reduce-slots".to_owned())
+                Err("the machines have map and reduce slots: vary map-slots or reduce-slots".to_owned())
             }
         }
     }

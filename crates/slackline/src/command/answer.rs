@@ -27,7 +27,7 @@ pub(super) fn welcome(line: &[u8]) -> Result<Welcome, String> {
     let Version { protocol } = object(line)?;
     if protocol != PROTOCOL {
         return Err(format!(
-            "protocol: found {protocol}, expected {PROTOCOL}, the version that this slackline speaks"
+            "protocol: found {protocol}, expected {PROTOCOL}, the version of this slackline"
         ));
     }
     object(line)
@@ -52,7 +52,7 @@ pub(super) fn wanted(
     ];
     if let Some((field, ..)) = given.iter().find(|(_, of, is_given)| *is_given && *of != style) {
         let chosen = given.iter().rfind(|(_, of, _)| *of == style).map_or("", |(field, ..)| field);
-        return Err(format!("found {field}, expected {chosen}, which is the style that it chose at hello"));
+        return Err(format!("found {field}, expected {chosen}, the style chosen at hello"));
     }
     let mut actions = Vec::new();
     for (k, &(phase, slots)) in answer.targets.iter().enumerate() {
@@ -121,7 +121,7 @@ fn place(
     }
     if count == 0 || first.checked_add(count).is_none_or(|end| end > tasks) {
         return Err(format!(
-            "found {count} tasks from {first} on of phase {}, expected at least one, of its {tasks} tasks from 0 on",
+            "found {count} tasks from task {first} of phase {}, expected at least 1, of its {tasks} tasks (numbered from 0)",
             phase.0
         ));
     }
@@ -141,7 +141,7 @@ fn wake(seconds: f64, now: Time) -> Result<Action, String> {
 fn object<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     // The derived reader of an object would also accept a list.
     if !line.trim_ascii_start().starts_with(b"{") {
-        let hint = "{} if nothing is to change (words for people go to standard error)";
+        let hint = "{} for no change; print other text to standard error";
         return Err(format!("found no JSON object, expected one, such as {hint}"));
     }
     serde_json::from_slice(line).map_err(|error| in_words::<T>(line).unwrap_or_else(|| error.to_string()))

@@ -71,21 +71,21 @@ impl CommandPolicy {
         match silence {
             Silence::Late => {
                 let what = format!(
-                    "no answer within {} s, expected one line for each that it reads (is its standard output flushed \
-                     after each?)",
+                    "no answer within {} s, expected one line for each that it reads (does it flush its standard \
+                     output after each?)",
                     timeout.as_secs_f64()
                 );
                 self.fail(Some(&what), about, None);
             }
             Silence::Closed => self.fail(None, about, None),
             Silence::TooLong => {
-                self.fail(Some("found an answer that does not end, expected one line"), about, None);
+                self.fail(Some("its answer is too long, expected one line"), about, None);
             }
             Silence::Unasked(words) => {
-                let what = "found a line before it was asked, expected one for each that it reads";
+                let what = "it wrote a line before it was asked, expected one for each it reads";
                 self.fail(Some(what), about, Some(&words));
             }
-            Silence::System(error) => self.fail(Some(&format!("cannot be spoken to: {error}")), about, None),
+            Silence::System(error) => self.fail(Some(&format!("cannot read or write: {error}")), about, None),
         }
         None
     }
@@ -98,8 +98,8 @@ impl CommandPolicy {
         let ended = child.end(if what.is_none() { GRACE } else { Duration::ZERO });
         let what = match (what, ended) {
             (Some(what), _) => what.to_owned(),
-            (None, Some(status)) => format!("it ended ({status}), expected an answer"),
-            (None, None) => "it closed its standard input or output, expected an answer".to_owned(),
+            (None, Some(status)) => format!("it ended without an answer ({status})"),
+            (None, None) => "it closed its standard input or output without an answer".to_owned(),
         };
         let mut text = format!("{what}\nit was asked: line {}, {about}", self.asked);
         if let Some(answer) = answer {

@@ -58,7 +58,7 @@ impl ProgramView {
         match self.phases.get(&phase) {
             Some(live) => Ok((phase, live)),
             None if number < self.end => Err(format!(
-                "found phase {number}, whose flow is done or has failed, expected a phase of a live flow"
+                "found phase {number}, whose flow has finished or failed, expected a phase of an active flow"
             )),
             None => Err(format!("found phase {number}, expected the number of a phase that has arrived")),
         }

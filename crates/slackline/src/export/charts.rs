@@ -98,7 +98,7 @@ pub enum ChartError {
     #[error("found no {0}, expected at least one for this chart")]
     Nothing(&'static str),
     /// Too many elements.
-    #[error("found {found} {what}, expected at most {most} for the chart gantt (flows takes any number)")]
+    #[error("found {found} {what}, expected at most {most} for the chart gantt (chart flows: any number)")]
     TooMany {
         /// The kind of element.
         what: &'static str,
@@ -152,11 +152,11 @@ fn check(timeline: &Timeline, chart: Chart) -> Result<(), ChartError> {
     match chart {
         Chart::Response | Chart::Wait | Chart::Slowdown => {
             if timeline.values(chart).is_empty() {
-                return Err(ChartError::Nothing("flows that are done"));
+                return Err(ChartError::Nothing("finished flows"));
             }
         }
         Chart::Flows | Chart::Utilisation | Chart::Gantt if timeline.bars.is_empty() => {
-            return Err(ChartError::Nothing("tasks that ran"));
+            return Err(ChartError::Nothing("tasks"));
         }
         Chart::Gantt => {
             let too_many = |what, found, most| Err(ChartError::TooMany { what, found, most });
@@ -176,5 +176,5 @@ fn check(timeline: &Timeline, chart: Chart) -> Result<(), ChartError> {
 fn register() -> Result<(), ChartError> {
     static DONE: OnceLock<bool> = OnceLock::new();
     let done = DONE.get_or_init(|| register_font(FONT, FontStyle::Normal, dejavu::sans::regular()).is_ok());
-    if *done { Ok(()) } else { Err(ChartError::Drawing("the font in the program is none".to_owned())) }
+    if *done { Ok(()) } else { Err(ChartError::Drawing("the built-in font cannot be loaded".to_owned())) }
 }

@@ -64,7 +64,7 @@ impl Shaped {
             draft.flows.iter().enumerate().find_map(|(k, flow)| Some((k, flow.foreign_inputs().next()?)));
         let Some((k, (flow, job))) = waiting else { return Ok(()) };
         let what = format!(
-            "found the input \"@{flow}/{job}\", expected none from another flow: only `run` knows when it is there"
+            "found the input \"@{flow}/{job}\", expected none from another flow: only `run` can wait for it"
         );
         Err(source.error(vec![(format!("flows[{k}]"), what)]).into())
     }

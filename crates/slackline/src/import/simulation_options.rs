@@ -196,7 +196,7 @@ impl SimulationOptions {
         ];
         let Some((option, value, param)) = own.into_iter().find(|own| own.1 > 0.0) else { return Ok(()) };
         let found = format!(
-            "found {value} with --profile, expected it as a parameter of the profile ({}:{param}={value})",
+            "found {value} with --profile, expected a parameter of the profile instead ({}:{param}={value})",
             profile.name()
         );
         Err(ImportError::option(option, found))
@@ -245,7 +245,7 @@ fn machine(instance: &Instance, name: &str) -> Result<MachineId, ImportError> {
     });
     let groups: Vec<String> = groups.collect();
     let known = match groups.as_slice() {
-        [] => return Err(ImportError::option("crash", "found no machines")),
+        [] => return Err(ImportError::option("crash", "the cluster has no machines")),
         [first, .., last] if groups.len() > 5 => format!("{first} … {last}"),
         all => all.join(", "),
     };

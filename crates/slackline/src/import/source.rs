@@ -72,7 +72,7 @@ impl Source {
         Err(TraceError::input(
             &self.name,
             None,
-            format!("found a file of plans for --plan-file, expected {expected}"),
+            format!("found a plan file (for --plan-file), expected {expected}"),
         )
         .into())
     }
@@ -130,7 +130,7 @@ fn own_costs(imported: &ImportedWorkload, metric: Metric) -> Option<Diagnostic> 
     let place = imported.source.places(&[&format!("flows[{k}].cost")])[0];
     Some(Diagnostic {
         what: format!(
-            "the cost that the document gives, as of {:?}, goes before the metric {metric} that is asked for",
+            "the document sets its cost (the first is {:?}), which overrides the metric {metric}",
             flow.id
         ),
         of: "flow",
@@ -145,7 +145,7 @@ pub(super) fn refuse_options(importer: &Importer, options: &WorkloadOptions) -> 
     match options.import.first() {
         Some((name, _)) if importer.is_native() => {
             let problem = format!(
-                "found a {} document of our own, expected a trace; import options leave our own documents alone",
+                "found a {} document, which is Slackline's own, expected a trace: import options apply only to traces",
                 importer.name
             );
             Err(ImportError::option(name, problem))

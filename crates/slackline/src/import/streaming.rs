@@ -132,9 +132,7 @@ impl StreamedWorkload {
     pub fn finish(self) -> Result<(String, Vec<Diagnostic>), TraceError> {
         let (sha256, mut diagnostics) = self.stream.finish()?;
         diagnostics.extend(self.own_costs.map(|(metric, count, line)| Diagnostic {
-            what: format!(
-                "the cost that the document gives goes before the metric {metric} that is asked for"
-            ),
+            what: format!("the document sets its cost, which overrides the metric {metric}"),
             of: "flow",
             count,
             first: Some(slackline_trace::Place { line, column: 1 }),

@@ -121,7 +121,7 @@ impl WorkloadOptions {
         let found = match draft.machines.as_slice() {
             [] => "a workload without a cluster".to_owned(),
             several => format!(
-                "{} machines that differ ({}), which does not say how many slots others have",
+                "{} machines that differ ({}), so the slots of further machines are unknown",
                 several.iter().map(|machine| u64::from(machine.count)).sum::<u64>(),
                 differences(several),
             ),
@@ -178,7 +178,7 @@ fn differences(machines: &[MachineDraft]) -> String {
     let speeds = || machines.iter().map(|machine| machine.speed);
     let (slowest, fastest) = (speeds().fold(f64::INFINITY, f64::min), speeds().fold(0.0, f64::max));
     if slowest == fastest {
-        return "other map and reduce slots".to_owned();
+        return "different map and reduce slots".to_owned();
     }
     format!("speeds {slowest} to {fastest}")
 }

@@ -28,7 +28,7 @@ use crate::simulate::{Options, SimulateError};
 const TIMES: u64 = 10;
 
 /// The proven property of the plan.
-const GUARANTEE: &str = "costs no more than the task schedule of any policy, as it is by default, or rule; Hadoop's schedulers, which need a site's queues, left aside";
+const GUARANTEE: &str = "costs at most as much as the task schedule of every rule and of every policy with its defaults, except Hadoop's schedulers, which need a site's queues";
 
 /// A candidate for the best task schedule.
 enum Candidate {

@@ -69,7 +69,7 @@ pub(super) fn hierarchy(file: &mut File, root: &Element) -> Result<Hierarchy, Tr
     reader.queue("root", None)?;
     let queues = reader.queues;
     if queues.len() == 1 {
-        let what = format!("found no property {PREFIX}root.queues, expected the names of queues");
+        let what = format!("missing property {PREFIX}root.queues with the names of the queues");
         return Err(file.error(root.place, what));
     }
     (hierarchy.queues, hierarchy.user_apps) = (queues, user_apps(file, &mut properties)?);
@@ -102,7 +102,7 @@ fn properties(file: &File, root: &Element) -> Result<Properties, TraceError> {
             element.map(|element| element.text.as_str()).or_else(|| property.attribute(name))
         };
         let Some(name) = part("name") else {
-            return Err(file.error(property.place, "found a <property> without <name>, expected one"));
+            return Err(file.error(property.place, "found a <property> without a <name>"));
         };
         if let Some(name) = name.trim().strip_prefix(PREFIX) {
             let value = part("value").unwrap_or_default().trim().to_owned();
@@ -212,12 +212,14 @@ impl Reader<'_> {
             given.push((next, self.queue(&child, Some(at))?));
         }
         let Some(&(_, first)) = given.first() else {
-            return Err(self.file.error(place, format!("found no names in {path}.queues, expected some")));
+            return Err(self
+                .file
+                .error(place, format!("found an empty {path}.queues, expected the names of queues")));
         };
         let differs = |&&(_, other): &&(usize, QueueCapacity)| other.mode() != first.mode();
         if let Some(&(other, mode)) = given.iter().find(differs) {
             let what = format!(
-                "found {} as the capacity of {} and {} as that of {}, expected one kind in all queues of {path}",
+                "found {} as the capacity of {} and {} as that of {}, expected the same kind for all queues of {path}",
                 first.mode(),
                 self.queues[given[0].0].path,
                 mode.mode(),

@@ -26,7 +26,7 @@ pub(super) fn allocations(file: &mut File, root: &Element) -> Result<Allocations
     let mut reader = Reader { file, default: allocations.default.clone(), queues: Vec::new() };
     if let Some(top) = queues.iter().find(is_root) {
         if queues.len() > 1 {
-            let what = "found the queue root beside others, expected all other queues in it";
+            let what = "found the queue root beside other queues, expected them inside it";
             return Err(reader.file.error(top.place, what));
         }
         reader.queue("root", None, top)?;
@@ -101,7 +101,7 @@ fn placement(file: &mut File, rule: &Element) -> Result<Option<Placement>, Trace
         "user" => Placement::User { create, within: None },
         "nestedUserQueue" => {
             let Some(inner) = rule.elements.first() else {
-                let what = "found the rule nestedUserQueue without a rule in it, expected one";
+                let what = "found the rule nestedUserQueue without a rule inside it";
                 return Err(file.error(rule.place, what));
             };
             let Some(within) = placement(file, inner)? else { return Ok(None) };
@@ -197,7 +197,7 @@ fn minimum(file: &File, element: &Element) -> Result<(u64, u64), TraceError> {
     if let (Amount::Absolute(memory), Amount::Absolute(vcores)) = (all.memory, all.vcores) {
         return Ok((memory, vcores));
     }
-    let what = format!("found minResources {:?}, expected amounts, which Hadoop wants here", element.text);
+    let what = format!("found minResources {:?}, expected amounts, not percentages", element.text);
     Err(file.error(element.place, what))
 }
 

@@ -177,7 +177,7 @@ fn a_wrong_file_of_queues_is_refused_with_its_line() {
         ),
         ("root.ordering-policy", "fifo", "expected utilization or priority-utilization"),
         ("root.queues", "a,a", "found queue \"a\" in root, expected each name once"),
-        ("root.queues", " ", "found no property yarn.scheduler.capacity.root.queues"),
+        ("root.queues", " ", "missing property yarn.scheduler.capacity.root.queues"),
         ("queue-mappings", "ann:a", "found the queue-mapping \"ann:a\", expected u:USER:QUEUE"),
         ("root.b.user-limit-factor", "x", "found root.b.user-limit-factor \"x\", expected a number"),
     ] {
@@ -246,10 +246,7 @@ fn a_wrong_allocation_file_is_refused_with_its_line() {
             "<queue name='a'><minResources>10 gb</minResources></queue>",
             "found minResources \"10 gb\", expected",
         ),
-        (
-            "<queue name='a'><minResources>10%</minResources></queue>",
-            "expected amounts, which Hadoop wants here",
-        ),
+        ("<queue name='a'><minResources>10%</minResources></queue>", "expected amounts, not percentages"),
         ("<queue name='a'><maxRunningApps>few</maxRunningApps></queue>", "expected a whole number"),
         ("<queue name='a'><schedulingPolicy>srpt</schedulingPolicy></queue>", "expected fair, fifo or drf"),
         (

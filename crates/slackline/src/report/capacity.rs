@@ -69,9 +69,10 @@ fn so_far(found: &Capacity, knob: &Knob, wanted: &str) -> String {
         Some(value) => {
             let below = fails.filter(|&fails| fails < value).fold(None, |_, fails| Some(fails));
             let below = below.map_or_else(String::new, |below| format!(", {} not", does(knob, below)));
-            format!("{} with {wanted}{below}; between nothing is known", does(knob, value))
+            let verb = if value == 1.0 || !knob.is_size() { "meets" } else { "meet" };
+            format!("{} {verb} {wanted}{below}; values in between were not tried", size(knob, value))
         }
-        None => format!("nothing that was tried gives {wanted}"),
+        None => format!("no value that was tried gives {wanted}"),
     }
 }
 
@@ -80,13 +81,13 @@ fn proof(found: &Capacity, knob: &Knob, value: f64) -> String {
     let failed_above = found.tried.iter().find(|tried| tried.value > value && !tried.meets);
     match (found.is_monotone, failed_above) {
         (Some(false), Some(above)) => format!(
-            "; but {} not, so more is not always better here: --search every tries all",
+            "; but {} not, so more is not always better here: --search every checks each size",
             does(knob, above.value)
         ),
         (Some(true), _) if found.method == Method::Bisect => {
             let below = found.tried.iter().rev().find(|tried| tried.value < value);
             below.map_or_else(
-                || " (the smallest size that was asked for)".to_owned(),
+                || " (the smallest size of the range)".to_owned(),
                 |below| format!(" ({} not{})", does(knob, below.value), larger(found, value)),
             )
         }
@@ -107,7 +108,7 @@ fn larger(found: &Capacity, value: f64) -> String {
 /// The assumption of a bisection that found no answer.
 fn unproven(found: &Capacity) -> &'static str {
     match found.method {
-        Method::Bisect => "; assumed that more never hurt: --search every checks each size",
+        Method::Bisect => "; assumed that larger sizes are never worse: --search every checks each size",
         Method::Every => "",
     }
 }

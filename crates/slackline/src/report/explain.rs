@@ -129,8 +129,8 @@ impl ExplainInput<'_> {
             out.extend([
                 "\n",
                 match self.open {
-                    Some(_) => "what would make the deadline\n",
-                    None => self.say("what would have made the deadline\n", "what would make the deadline\n"),
+                    Some(_) => "what would meet the deadline\n",
+                    None => self.say("what would have met the deadline\n", "what would meet the deadline\n"),
                 },
             ]);
             out.push_str(&wrapped(&advice, view.width));
@@ -139,33 +139,34 @@ impl ExplainInput<'_> {
         out
     }
 
-    /// `billing under fair: 412 s late: done at 1,492 s, deadline 1,080 s`.
+    /// `billing under fair: late by 412 s (finished at 1,492 s, deadline 1,080 s)`.
     fn verdict(&self) -> String {
         let explanation = self.explanation;
         let flow = self.flow_name(explanation.flow);
-        let head = format!("{flow} under {}:", self.policy);
+        let (head, finished) = (format!("{flow} under {}:", self.policy), self.say("finished", "finishes"));
         let deadline = explanation.deadline.as_ref();
         match (explanation.completed, deadline) {
             (None, deadline) => {
                 let what = match self.open {
                     _ if explanation.failed => "failed",
                     Some(open) if deadline.is_some_and(|deadline| open.now > deadline.at) => {
-                        "not done yet, and late already"
+                        "not finished yet, and already late"
                     }
-                    Some(_) => "not done yet",
-                    None => "not done",
+                    Some(_) => "not finished yet",
+                    None => "not finished",
                 };
                 let deadline = deadline.map(|deadline| format!(", deadline {}", self.at(deadline.at)));
                 format!("{head} {what}{}", deadline.unwrap_or_default())
             }
-            (Some(completed), None) => format!("{head} done at {}, no deadline", self.at(completed)),
+            (Some(completed), None) => format!("{head} {finished} at {}, no deadline", self.at(completed)),
             (Some(completed), Some(deadline)) => {
                 let by = duration((completed - deadline.at).abs());
                 let how = match deadline.verdict {
                     Verdict::Met => format!("on time with {by} to spare"),
                     _ => format!("{} {by}", self.say("late by", "will be late by")),
                 };
-                format!("{head} {how} (done at {}, deadline {})", self.at(completed), self.at(deadline.at))
+                let (at, due) = (self.at(completed), self.at(deadline.at));
+                format!("{head} {how} ({finished} at {at}, deadline {due})")
             }
         }
     }
@@ -189,9 +190,10 @@ impl ExplainInput<'_> {
             None => line.push_str(self.say(", never held a slot", ", never holds a slot")),
         }
         if let Some(completed) = explanation.completed {
-            let place = of(order.completed, "to be done");
+            let place = of(order.completed, "to finish");
             let after = duration(completed - explanation.released);
-            let _ = write!(line, ", done {after} after its release{place}");
+            let word = self.say("finished", "finishes");
+            let _ = write!(line, ", {word} {after} after its release{place}");
         }
         line
     }
@@ -225,7 +227,7 @@ impl ExplainInput<'_> {
         let reasons = [
             ("no slot", true, starts.none, starts.none),
             (
-                "its jobs were not submitted, as they got no slot or no ApplicationMaster,",
+                "its jobs were not submitted (no slot or no ApplicationMaster)",
                 true,
                 starts.submission,
                 starts.submission,
@@ -271,7 +273,7 @@ impl ExplainInput<'_> {
                 let [least, allowed] =
                     [deadline.least, (deadline.at - self.explanation.released).max(0.0)].map(duration);
                 format!(
-                    "why: its own chain of jobs is longer than its deadline: {least} at least, {allowed} allowed\n"
+                    "why: its own chain of jobs takes at least {least}, but its deadline allows {allowed}\n"
                 )
             }
         }
@@ -299,7 +301,7 @@ impl ExplainInput<'_> {
         let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
         let so = match not_run.len() {
             0 => String::new(),
-            _ => format!("; because of it did not run: {}", not_run.join(", ")),
+            _ => format!("; these jobs did not run because of it: {}", not_run.join(", ")),
         };
         format!("cause: job {flow}/{job} failed{reason}{so}\n")
     }
@@ -372,9 +374,9 @@ impl ExplainInput<'_> {
         let mut out = format!("\n{}", table.render(view));
         if explanation.job.is_some() {
             let decides = if explanation.decides {
-                "This job is one of those that decide when its flow is done."
+                "This job is on the critical path of its flow."
             } else {
-                "Other jobs decide when its flow is done; this one could be slower."
+                "This job is not on the critical path of its flow: it could be slower."
             };
             out.extend([decides, "\n"]);
         }
@@ -389,7 +391,7 @@ impl ExplainInput<'_> {
                 return String::new();
             }
             let word = self.say("had", "has");
-            return format!("\n{} {word} all the slots it could use, all of the time.\n", self.subject());
+            return format!("\n{} {word} all the slots it could use all the time.\n", self.subject());
         }
         let mut table = Table::new(&[
             (
@@ -455,7 +457,7 @@ impl ExplainInput<'_> {
         let own = self.explanation.deadline.as_ref().map(|deadline| deadline.at);
         let word = match (own, deadline) {
             _ if flow == self.explanation.flow => "same flow",
-            (Some(_), None) => "nothing to miss",
+            (Some(_), None) => "no deadline",
             (Some(own), Some(other)) if other > own => "less urgent",
             (Some(own), Some(other)) if other < own => "more urgent",
             (Some(_), Some(_)) => "as urgent",
@@ -474,13 +476,13 @@ impl ExplainInput<'_> {
             return String::new();
         }
         if self.there.is_some() {
-            let why = "Slots that no job of the run holds are those of ApplicationMasters (one for each job, and 5 s longer) and of \
-                       other applications, or wait for an ApplicationMaster or a container to start, or are less than the policy \
-                       gives out.";
+            let why = "Slots that no job of the run holds belong to ApplicationMasters (one for each job, until 5 s after it) or to \
+                       other applications, wait for an ApplicationMaster or a container to start, or are fewer than the policy \
+                       grants at once.";
             return fitted(why, view.width);
         }
         let why = "Slots that no job holds while there are tasks to start are kept for minima or for input nearby, \
-                   are less than the policy gives out, wait for a heartbeat, or are on machines that are down.";
+                   are fewer than the policy grants at once, wait for a heartbeat, or are on machines that are down.";
         let ams = if blocked.ams > 0.0 {
             " Tasks of a job whose ApplicationMaster is not up yet cannot use them."
         } else {
@@ -548,7 +550,7 @@ impl ExplainInput<'_> {
         headings.extend(numbers.map(|name| (name, Align::Right)));
         let mut table = Table::new(&headings);
         for (k, story) in stories.iter().enumerate() {
-            let done = if story.done { "" } else { " (not done)" };
+            let done = if story.done { "" } else { " (not finished)" };
             let name = format!("{}{done}", self.phase_name(story.phase));
             table.row(std::iter::once(name).chain(columns.iter().map(|column| column[k].clone())));
         }
@@ -603,20 +605,17 @@ mod tests {
         let waited = "why: no slot for 10.0 s of 25.0 s";
         assert_eq!(first(&reason("deadline = 20.0")), waited, "alone it would have been on time");
         assert_eq!(first(&reason("")), waited, "it took longer than alone");
-        let long = "why: its own chain of jobs is longer than its deadline: 15.0 s at least, ";
+        let long = "why: its own chain of jobs takes at least 15.0 s, but its deadline allows ";
         let both = reason("deadline = 12.0");
-        assert!(
-            both.starts_with(&format!("{long}12.0 s allowed\nalso: no slot for 10.0 s of 25.0 s\n")),
-            "{both}"
-        );
-        assert_eq!(reason("deadline = 2.0"), format!("{long}2.00 s allowed\n"));
+        assert!(both.starts_with(&format!("{long}12.0 s\nalso: no slot for 10.0 s of 25.0 s\n")), "{both}");
+        assert_eq!(reason("deadline = 2.0"), format!("{long}2.00 s\n"));
     }
 
     #[test]
     fn waits_below_a_hundredth_of_the_time_are_no_reason_and_get_no_advice() {
         let (why, advice) = explained(0.5, 100.0, "deadline = 100.2");
         assert_eq!(why, "");
-        assert_eq!(advice, ["an earlier start", "at the very least"]);
+        assert_eq!(advice, ["an earlier start", "slots needed"]);
         let (why, advice) = explained(2.0, 100.0, "deadline = 101.0");
         assert!(why.starts_with("why: no slot for 2.0"), "{why}");
         assert!(advice.starts_with(&["more slots"]) && advice.contains(&"slots sooner"), "{advice:?}");

@@ -156,8 +156,7 @@ pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String 
     ));
     if let (Some(seconds), Some(p99)) = (figures.metric("seconds"), figures.metric("decision_seconds_p99")) {
         let p99 = number(p99 * 1e6, Unit::Measure);
-        entries
-            .push(("timings", format!("{} in all, decisions of an instant p99 {p99} µs", duration(seconds))));
+        entries.push(("timings", format!("{} in all, decision time p99 {p99} µs", duration(seconds))));
     }
     list(&entries)
 }

@@ -145,10 +145,7 @@ pub fn lines_of_stream(name: &str, tally: &Tally, cut: u64, empty: &Instance) ->
 /// Warnings about the results: an empty workload, and each kind of slots that is overloaded.
 pub fn warnings(instance: &Instance) -> Vec<String> {
     if instance.flows().is_empty() {
-        return vec![
-            "found no flow in the workload: nothing is simulated, and all figures are those of nothing"
-                .to_owned(),
-        ];
+        return vec!["the workload has no flows, so there is nothing to simulate".to_owned()];
     }
     warnings_of(offered_load::offered(instance))
 }
@@ -180,11 +177,9 @@ pub fn bound(bound: Option<f64>) -> String {
 pub fn outcome(schedule: &Schedule, is_weighted: bool, status: &str) -> String {
     let (objective, unit) = named(schedule.objective, is_weighted);
     let cost =
-        schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure) + unit);
+        schedule.cost.map_or_else(|| "none (flows failed)".to_owned(), |c| number(c, Unit::Measure) + unit);
     let bound = match (schedule.lower_bound, schedule.clock) {
-        (None, Clock::Measured) => {
-            "no lower bound, because durations are not those of the workload".to_owned()
-        }
+        (None, Clock::Measured) => "no lower bound, because durations differ from the workload".to_owned(),
         (known, _) if schedule.cost == Some(0.0) => {
             known.map_or_else(|| bound(None), |b| format!("lower bound {}", number(b, Unit::Measure)))
         }
@@ -210,7 +205,7 @@ pub fn admissions(instance: &Instance, admissions: &[(FlowId, Admission)]) -> St
         let times = [flow.deadline.unwrap_or_default(), admission.earliest_completion];
         let [due, earliest] = times.map(|time| instant(time.seconds(), instance.start()));
         let line = format!(
-            "\n{}: deadline {due} cannot be met, {earliest} at the earliest with the whole cluster",
+            "\n{}: deadline {due} cannot be met: alone on the cluster, it finishes at {earliest}",
             flow.id
         );
         text.push_str(&line);

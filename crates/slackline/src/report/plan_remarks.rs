@@ -21,35 +21,35 @@ pub fn remarks(
             .map(|(without, cost)| ("minima", minima(without, cost))),
     );
     let stopped = planned.stopped.map(|stopped| match stopped {
-        Stopped::Steps => "ended after as many steps as a plan may take".to_owned(),
-        Stopped::Budget => format!("ended by the budget of {}", duration(budget.unwrap_or_default())),
+        Stopped::Steps => "stopped at the limit of steps for a plan".to_owned(),
+        Stopped::Budget => format!("stopped at its budget of {}", duration(budget.unwrap_or_default())),
     });
     remarks.extend(stopped.map(|stopped| ("search", stopped)));
     remarks
 }
 
-/// `keeping them costs 17.0 % more than the 1,234 of a plan without them`.
+/// `this plan costs 17.0 % more than one without minima, which costs 1,234`.
 fn minima(without: f64, cost: f64) -> String {
     if cost <= without {
-        return "no plan without them was found that costs less".to_owned();
+        return "no cheaper plan without minima was found".to_owned();
     }
     let plain = number(without, Unit::Measure);
     if without <= 0.0 {
-        return format!("a plan without them costs {plain}");
+        return format!("a plan without minima costs {plain}");
     }
     let more = number(cost / without - 1.0, Unit::Percent);
-    format!("keeping them costs {more} more than the {plain} of a plan without them")
+    format!("this plan costs {more} more than one without minima, which costs {plain}")
 }
 
-/// `2 times the workload's: cost 0.50 of the lower bound there, 3,318; at most the optimum (Theorem 4)`.
+/// `2 times the workload's: cost 0.50 of the workload's lower bound, 3,318; at most the optimum (Theorem 4)`.
 fn speed(against: Augmented, cost: f64) -> String {
     let Augmented { factor, lower_bound, promise } = against;
     let bound = number(lower_bound, Unit::Measure);
     let share = if lower_bound > 0.0 {
-        format!("cost {} of the lower bound there, {bound}", number(cost / lower_bound, Unit::Measure))
+        format!("cost {} of the workload's lower bound, {bound}", number(cost / lower_bound, Unit::Measure))
     } else {
-        format!("lower bound there {bound}")
+        format!("the workload's lower bound is {bound}")
     };
-    let promise = promise.map_or_else(|| "nothing promised".to_owned(), |promise| promise.to_string());
+    let promise = promise.map_or_else(|| "no guarantee".to_owned(), |promise| promise.to_string());
     format!("{factor} times the workload's: {share}; {promise}")
 }

@@ -40,7 +40,7 @@ pub fn table(entries: &[&PolicyEntry], view: &View) -> String {
         table.row(shown.map(cell));
     }
     let summaries: Vec<_> = entries.iter().map(|entry| (entry.name, entry.summary)).collect();
-    let more = "\n`slackline policies NAME` says more, and lists the parameters.\n";
+    let more = "\n`slackline policies NAME` has details and parameters.\n";
     table.render(view) + "\n" + &wrapped(&summaries, view.width) + more
 }
 

@@ -14,12 +14,12 @@ pub fn hopeless(plans: &[Requirements]) -> u64 {
     plans.iter().filter(|of| !of.admission.feasible).count() as u64
 }
 
-/// `woha-lpf: 3 deadlines can be met, each flow by itself`.
+/// `woha-lpf: 3 deadlines can be met, each flow alone on the cluster`.
 pub fn outcome(instance: &Instance, policy: &PolicySpec, plans: &[Requirements]) -> String {
     let deadlines = instance.flows().iter().filter(|flow| flow.deadline.is_some()).count() as u64;
     let verdict = match (deadlines, hopeless(plans)) {
         (0, _) => "no deadlines".to_owned(),
-        (n, 0) => format!("{} can be met, each flow by itself", counted(n, "deadline")),
+        (n, 0) => format!("{} can be met, each flow alone on the cluster", counted(n, "deadline")),
         (n, k) => format!("{k} of {} cannot be met", counted(n, "deadline")),
     };
     format!("{}: {verdict}\n", policy.spec())

@@ -129,10 +129,10 @@ fn front(found: &Front, view: &View) -> String {
     let mut note = "";
     if !found.choices.iter().any(is_paper) {
         rows.push(("Algorithm 5", &found.paper, order_name(&found.paper)));
-        note = "Algorithm 5, the paper's choice, is beaten in both by one of the others\n";
+        note = "Algorithm 5, the paper's choice, is not on the front: another split is better in both\n";
     }
     format!(
-        "not beaten in both makespan and total completion time ({} splits estimated):\n{}{note}",
+        "Pareto front of makespan and total completion time ({} splits estimated):\n{}{note}",
         number(f64::from(found.evaluated), Unit::Count),
         choices(&rows, view)
     )

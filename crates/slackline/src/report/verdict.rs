@@ -18,7 +18,7 @@ pub fn line(verdict: &Verdict) -> String {
     let mut line = format!(
         "feasible: {objective} under {}, {} {}{unit}, {}",
         schedule.policy,
-        if report.failed > 0 { "cost of the flows that are done" } else { "cost" },
+        if report.failed > 0 { "cost of the finished flows" } else { "cost" },
         number(cost(report), Unit::Measure),
         counted(report.rows as u64, "row"),
     );

@@ -41,8 +41,8 @@ pub enum RunError {
     Invalid(#[from] Invalid),
     /// The executed schedule is invalid. It is written nevertheless.
     #[error(
-        "internal error: the record of this run contradicts itself: {violation}; what its jobs wrote is not affected: the \
-         outputs with _SUCCESS are complete. Please report this with the files journal.log, workload.json and \
+        "internal error: the record of this run contradicts itself: {violation}; the outputs of its jobs are not \
+         affected: those with _SUCCESS are complete. Please report this with the files journal.log, workload.json and \
          schedule.json in {state}"
     )]
     Infeasible {
@@ -52,7 +52,7 @@ pub enum RunError {
         state: String,
     },
     /// No prediction is available: it is invalid, or the policy could not continue.
-    #[error("the prediction: {0}")]
+    #[error("cannot predict the run: {0}")]
     Prediction(SimulateError),
     /// The policy could not continue. Finished work stays finished, and the run can be resumed.
     #[error("{policy}: {failure}")]

@@ -133,7 +133,7 @@ impl Turns {
             }
             RunEvent::FlowBlocked { flow, missing_job } => {
                 let Some((other, job)) = self.jobs.get(*missing_job as usize) else { return };
-                let message = format!("flow {flow} reads its output, which is never going to be there");
+                let message = format!("flow {flow} needs its output, which will never exist");
                 let job = format!("{}/{job}", self.flows[*other].id);
                 let cause = Cause { job, task: None, message, log: None };
                 if let Some(flow) = self.flows.iter_mut().find(|watched| watched.id == *flow) {

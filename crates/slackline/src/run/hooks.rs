@@ -88,7 +88,7 @@ impl<F: FnMut(&str)> Hooks<F> {
             match child.try_wait() {
                 Ok(None) => running.push((event, child)),
                 Ok(Some(status)) => self.ended(event, status),
-                Err(error) => (self.warn)(&format!("--on-{event}: cannot be waited for: {error}")),
+                Err(error) => (self.warn)(&format!("--on-{event}: cannot wait for its command: {error}")),
             }
         }
         self.children = running;
@@ -96,7 +96,7 @@ impl<F: FnMut(&str)> Hooks<F> {
 
     fn ended(&mut self, event: &str, status: ExitStatus) {
         if !status.success() {
-            (self.warn)(&format!("--on-{event}: its command ended with {status}"));
+            (self.warn)(&format!("--on-{event}: its command failed ({status})"));
         }
     }
 
@@ -111,13 +111,13 @@ impl<F: FnMut(&str)> Hooks<F> {
             }
             Turn::LikelyLate { at } if !std::mem::replace(&mut self.is_reported[index], true) => {
                 let message = format!(
-                    "flow {id} is expected to be done {at:.1} s after the start of the run, its deadline is at {deadline:.1} s"
+                    "flow {id} is predicted to finish {at:.1} s after the start of the run, but its deadline is at {deadline:.1} s"
                 );
                 self.start("late", &id, &message, None);
             }
             Turn::DeadlinePassed if !std::mem::replace(&mut self.is_reported[index], true) => {
                 let message = format!(
-                    "flow {id} is not done at its deadline, {deadline:.1} s after the start of the run"
+                    "flow {id} has not finished at its deadline, {deadline:.1} s after the start of the run"
                 );
                 self.start("late", &id, &message, None);
             }
@@ -165,7 +165,7 @@ impl<F: FnMut(&str)> Sink for Hooks<F> {
         for (event, _) in std::mem::take(&mut self.children) {
             let waited = PATIENCE.as_secs();
             (self.warn)(&format!(
-                "--on-{event}: its command has not ended after {waited} s, and continues alone"
+                "--on-{event}: its command still runs after {waited} s and continues in the background"
             ));
         }
     }

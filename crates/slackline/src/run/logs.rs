@@ -85,7 +85,7 @@ impl<'a> Logs<'a> {
         {
             let has = counted(asked.tasks(phase).into(), phase.name());
             return Err(format!(
-                "found {phase} {number}, expected a task of {}/{}, which has {has} from 0",
+                "found {phase} {number}, but {}/{} has {has} (numbered from 0)",
                 of.flow, of.job
             ));
         }
@@ -106,7 +106,7 @@ impl<'a> Logs<'a> {
         if self.wanted.is_empty() {
             return Ok(Some(self.asked.nothing(self.failed).to_owned()));
         }
-        Ok((silent > 0).then(|| format!("{} said nothing", counted(silent, "attempt"))))
+        Ok((silent > 0).then(|| format!("{} wrote no output", counted(silent, "attempt"))))
     }
 }
 
@@ -165,7 +165,7 @@ impl<'a> JobAttempts<'a> {
     fn nothing(&self, failed: bool) -> &'static str {
         match (self.is_kept, failed) {
             (true, _) if self.attempts.is_empty() => {
-                "an earlier run has done it, and nothing is known of its attempts any more"
+                "the job finished in an earlier run, whose attempts are no longer known"
             }
             (_, true) => "no attempt failed",
             _ => "no attempt has ended yet",

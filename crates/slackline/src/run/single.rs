@@ -68,7 +68,7 @@ impl Run {
         drop(engine);
         host.take_events();
         detached.choices.extend(choices);
-        let lost = || EngineError::Stopped("the files of the run do not answer".to_owned());
+        let lost = || EngineError::Stopped("the files of the run are not accessible".to_owned());
         let Returned { end, session, .. } = host.returned.take().ok_or_else(lost)?;
         let Some(session) = session else { return Err(end.err().unwrap_or_else(lost).into()) };
         let is_failed = matches!(end, Ok(RunEnd::Failed));

@@ -73,7 +73,7 @@ impl Ending {
     /// A sentence for users.
     pub fn sentence(&self) -> String {
         match self {
-            Self::Done => "all flows are done".to_owned(),
+            Self::Done => "all flows finished".to_owned(),
             Self::Stopped => "the run was stopped; the same command resumes it".to_owned(),
             Self::Failed(_) | Self::Error(_) => self.message().unwrap_or_default(),
         }

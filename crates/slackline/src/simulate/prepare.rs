@@ -132,8 +132,7 @@ impl Options {
     /// Refuses options that a validated simulation of this prepared instance cannot have.
     pub(crate) fn check(&self, instance: &Instance) -> Result<(), WrongOption> {
         if !self.sim.membership.is_empty() {
-            let problem =
-                "found machines that join or leave, expected none: the judge knows those of the workload";
+            let problem = "found machines that join or leave, expected none: the judge only knows the machines of the workload";
             return wrong("membership", problem);
         }
         self.check_engine(instance)
@@ -156,7 +155,7 @@ impl Options {
         self.check_history()?;
         self.check_known()?;
         self.plans.iter().try_for_each(|(&flow, plan)| match instance.flows().get(flow) {
-            None => wrong("plan-file", format!("found a plan of flow number {}, which is not there", flow.0)),
+            None => wrong("plan-file", format!("found a plan of an unknown flow, number {}", flow.0)),
             Some(of) => plan
                 .fits(instance, flow)
                 .or_else(|mismatch| wrong("plan-file", format!("flow {:?}: {mismatch}", of.id))),
@@ -193,7 +192,7 @@ impl Options {
             None => Ok(()),
             Some((what, _)) => wrong(
                 "known-releases",
-                format!("found {what} too, expected none: what is to come would not be known then"),
+                format!("found {what} too, expected none, because it makes the future uncertain"),
             ),
         }
     }
@@ -209,7 +208,7 @@ fn check_crashes(crashes: &Crashes, cluster: &Cluster) -> Result<(), WrongOption
             Crashes::script(script.clone()).map(drop).or_else(|overlap| {
                 let machine = cluster.machine_name(overlap.machine);
                 let problem = format!(
-                    "found {machine} dying at {} while it is down since {}, expected it to be back before",
+                    "found {machine} failing at {}, but it has been down since {}, expected it to be back before",
                     overlap.at, overlap.since
                 );
                 wrong("crash", problem)
@@ -219,7 +218,7 @@ fn check_crashes(crashes: &Crashes, cluster: &Cluster) -> Result<(), WrongOption
             check_number("crash-rate", between.seconds(), 1e-6, SECONDS_MAX)?;
             check_number("repair", repair.seconds(), 0.0, SECONDS_MAX)
         }
-        _ => wrong("crash", "found machines that fail in a way that is not known here"),
+        _ => wrong("crash", "found an unknown kind of machine failures"),
     }
 }
 
@@ -263,7 +262,8 @@ fn check_profile(
 ) -> Result<(), WrongOption> {
     let leaves = |change: &Membership| matches!(change, Membership::Leave { .. });
     if sim.crashes != Crashes::Never || sim.membership.iter().any(leaves) {
-        let found = "found machines that die, expected none: the death of an ApplicationMaster on them is not simulated";
+        let found =
+            "found machines that fail, expected none: the loss of an ApplicationMaster is not simulated";
         return wrong("profile", found);
     }
     if profile.am_share() > 0.0 && cluster.is_map_reduce() {

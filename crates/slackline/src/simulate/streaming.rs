@@ -49,7 +49,7 @@ pub enum NotStreamed<E> {
     #[error("{0}")]
     Flows(E),
     /// The simulation can only be validated as a whole.
-    #[error("{0}, which a stream never is")]
+    #[error("{0}, not a stream")]
     NeedsWhole(String),
 }
 
@@ -59,18 +59,13 @@ pub fn needs_whole(empty: &Instance, options: &Options) -> Option<String> {
     let none = std::iter::empty();
     let faults = Sim::of_stream(empty.cluster(), none, options.sim.clone()).capabilities().faults;
     if options.slowstart < 1.0 && !empty.cluster().is_map_reduce() {
-        Some(
-            "reduces that take generic slots early (--slowstart) can only be judged with all others"
-                .to_owned(),
-        )
+        Some("reduces that take generic slots early (--slowstart) need the whole workload".to_owned())
     } else if faults == Faults::TasksAndOutput {
-        Some(
-            "machines that take finished output with them (crashes) can only be judged as a whole".to_owned(),
-        )
+        Some("crashes, in which finished output is lost, need the whole workload".to_owned())
     } else if options.sim.profile.is_some() {
-        Some("AMs of jobs, which share slots (--profile), can only be judged with all others".to_owned())
+        Some("ApplicationMasters, which hold slots (--profile), need the whole workload".to_owned())
     } else if !options.plans.is_empty() {
-        Some("plans made elsewhere need flows that are known in advance".to_owned())
+        Some("plans from a file (--plan-file) need the whole workload".to_owned())
     } else {
         None
     }
@@ -119,7 +114,7 @@ pub fn simulate_stream<E>(
     let nothing = Rows::Tasks(TaskRows::new());
     let mut schedule = Schedule::from_rows(empty, origin, nothing, |_| FlowTimes::default());
     let Some(judge) = OpenStream::new(empty, &schedule) else {
-        let what = "a schedule on millions of slots can only be judged as a whole";
+        let what = "a schedule on millions of slots needs the whole workload";
         return Err(NotStreamed::NeedsWhole(what.to_owned()));
     };
     let shared = RefCell::new(Shared::new(empty, arrivals, judge, out));
@@ -239,8 +234,7 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
                 Ok(arrival)
             }
             Err(NotByStream::Minima { flow }) => Err(NotStreamed::NeedsWhole(format!(
-                "flow {flow} has guaranteed slots; whether a policy gives it that number can only be judged with all \
-                 flows"
+                "flow {flow} has guaranteed slots, whose validation needs the whole workload"
             ))),
             Err(error) => Err(NotStreamed::NeedsWhole(error.to_string())),
         }

@@ -50,7 +50,7 @@ pub enum PlanFileError {
         expected: u32,
     },
     /// The file is truncated or too long, or a text is invalid.
-    #[error("found plans that break off at byte {0}, expected more")]
+    #[error("the plans are cut off or damaged at byte {0}")]
     Broken(usize),
     /// A plan is invalid.
     #[error("plan of flow {flow:?}: {problem}")]

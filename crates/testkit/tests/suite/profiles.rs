@@ -283,7 +283,7 @@ fn a_policy_that_binds_tasks_to_machines_is_refused_where_others_take_slots() {
     assert!(said.contains("leaves slots to ApplicationMasters"), "{said}");
     refused("hadoop:am-share=0").unwrap();
     let said = refused("hadoop:am-share=0:speculate=1").unwrap_err().to_string();
-    assert!(said.contains("leaves tasks to be tried again on others"), "{said}");
+    assert!(said.contains("allows speculative attempts on other machines"), "{said}");
     for delay in ["node-delay", "rack-delay"] {
         let said = refused(&format!("hadoop:am-share=0:{delay}=1")).unwrap_err().to_string();
         assert!(said.contains("leaves tasks to wait for slots near their input"), "{said}");

@@ -12,7 +12,7 @@ interface Action { path: "hold" | "unhold" | "cancel"; verb: string; past: strin
 const ACTIONS: Action[] = [
   { path: "hold", verb: "Hold", past: "held", meant: "Held flows start no more tasks until they are resumed; running tasks end.", no: "Leave them" },
   { path: "unhold", verb: "Resume", past: "resumed", meant: "Resumed flows start when there is room.", no: "Leave them" },
-  { path: "cancel", verb: "Cancel", past: "cancelled", meant: "What runs of what is cancelled is stopped. It cannot be taken back; jobs that are done stay done.", no: "Let them go on" },
+  { path: "cancel", verb: "Cancel", past: "cancelled", meant: "Running tasks are stopped. This cannot be undone; finished jobs keep their output.", no: "Keep them" },
 ];
 /** Requests at a time, and names that are read out before. */
 const AT_ONCE = 8, NAMES = 10;

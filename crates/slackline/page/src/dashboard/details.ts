@@ -27,7 +27,7 @@ export class Details {
   private readonly dialog: HTMLDialogElement;
   private readonly title: HTMLElement;
   private readonly body = h("div", { class: "details" });
-  private readonly told = h("div", {});
+  private readonly explained = h("div", {});
   private number: number | null = null;
   private shown: Submission | null = null;
   private drawn = "";
@@ -35,7 +35,7 @@ export class Details {
   private all = false;
 
   constructor(private readonly store: Store) {
-    this.dialog = windowed("", "side", this.body, this.told);
+    this.dialog = windowed("", "side", this.body, this.explained);
     this.title = this.dialog.querySelector("h2")!;
     this.dialog.addEventListener("close", () => {
       this.number = this.shown = null;
@@ -51,7 +51,7 @@ export class Details {
     Object.assign(this, { number, shown: null, drawn: "", all: false });
     this.title.textContent = `Submission ${number}`;
     this.body.replaceChildren(h("p", { class: "muted" }, "…"));
-    this.told.replaceChildren();
+    this.explained.replaceChildren();
     this.dialog.querySelector(".notice")!.replaceChildren();
     if (!this.dialog.open) this.dialog.showModal();
     // An address that can be sent to others.
@@ -175,7 +175,7 @@ export class Details {
 
   private async cancel(flow: string | null): Promise<void> {
     const { number, name } = this.shown!, what = flow === null ? `submission ${number} (${name})` : `flow ${flow} of ${number}`;
-    if (await confirmed(`Cancel ${what}?`, "What runs of it is stopped. It cannot be taken back; jobs that are done stay done.", "Cancel it", "Let it go on")) await this.act("cancel", flow);
+    if (await confirmed(`Cancel ${what}?`, "Running tasks are stopped. This cannot be undone; finished jobs keep their output.", "Cancel it", "Keep it")) await this.act("cancel", flow);
   }
 
   /** Another deadline, weight or priority. */
@@ -233,7 +233,7 @@ export class Details {
   /** Something that takes a while, below the rest. */
   private async tell(title: string, ask: () => Promise<(Node | string)[]>): Promise<void> {
     const heading = h("h3", { tabindex: -1 }, title), number = this.number;
-    this.told.replaceChildren(h("section", { "aria-label": title }, heading, h("p", { class: "muted", role: "status" }, "…")));
+    this.explained.replaceChildren(h("section", { "aria-label": title }, heading, h("p", { class: "muted", role: "status" }, "…")));
     heading.scrollIntoView({ block: "nearest" });
     let said: (Node | string)[];
     try {

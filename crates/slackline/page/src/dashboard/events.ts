@@ -14,7 +14,7 @@ export class Events {
   private readonly all: List;
 
   constructor(private readonly store: Store, onOpen: (number: number) => void) {
-    this.few = new List("Alerts", "Nothing that somebody has to act on has happened.", onOpen);
+    this.few = new List("Alerts", "No alerts: no action is needed.", onOpen);
     this.all = new List("Events", "Nothing has happened since the service started.", onOpen);
     this.alerts = this.few.element;
     this.element = this.all.element;

@@ -77,13 +77,13 @@ export class Headline {
 }
 
 function calibration({ flows, inside, error, bias, deadlines, guesses, guess_error }: Calibration): string {
-  const guessed = guesses > 0 ? `Guesses of ${count(guesses, "flow")} that nothing was known of were off by ${percent(guess_error)} on average.` : "";
-  if (flows === 0) return guessed || "How good predictions are is known when the first flows are done.";
+  const guessed = guesses > 0 ? `Guesses for ${count(guesses, "flow")} without a history had a mean error of ${percent(guess_error)}.` : "";
+  if (flows === 0) return guessed || "The accuracy of predictions is shown when the first flows have finished.";
   const side = bias >= 0 ? "later" : "earlier";
   const parts = [
-    `of ${count(flows, "flow")} ${percent(inside)} ended within the times that eight of ten courses end in`,
-    `off by ${percent(error)} on average`, `${percent(Math.abs(bias))} ${side} than expected`,
-    deadlines === undefined ? "" : `right about ${percent(deadlines)} of deadlines`,
+    `${percent(inside)} inside the 80 % interval`,
+    `mean error ${percent(error)}`, `${percent(Math.abs(bias))} ${side} than predicted`,
+    deadlines === undefined ? "" : `${percent(deadlines)} of deadlines predicted correctly`,
   ];
-  return `Predictions so far: ${parts.filter(Boolean).join(", ")}. ${guessed}`.trim();
+  return `Forecast accuracy (${count(flows, "flow")}): ${parts.filter(Boolean).join(", ")}. ${guessed}`.trim();
 }

@@ -50,7 +50,7 @@ function main(): void {
   const submit = h("button", { type: "button", class: "primary", hidden: true, click: () => form.open() }, "Submit…");
   const drain = h("button", { type: "button", hidden: true, click: () => turnDrain() }, "Drain…");
   const theme = h("button", { type: "button", click: () => turn() }, "Light / dark");
-  const who = h("span", { class: "muted" }), token = h("button", { type: "button", class: "link", click: () => void askToken("Somebody else's token may be given.") }, "Token…");
+  const who = h("span", { class: "muted" }), token = h("button", { type: "button", class: "link", click: () => void askToken("You can enter the token of another user.") }, "Token…");
   const link = h("span", { class: "link-state", role: "status" }, "not there yet");
   page.replaceChildren(
     h("a", { class: "skip", href: "#flows" }, "Skip to the flows"),

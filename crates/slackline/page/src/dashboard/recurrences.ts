@@ -53,7 +53,7 @@ export class Recurrences {
   }
 
   private async remove(name: string): Promise<void> {
-    if (!await confirmed(`Remove ${name}?`, "It is not submitted any more; what was submitted of it goes on.", "Remove it", "Keep it")) return;
+    if (!await confirmed(`Remove ${name}?`, "It is not submitted again; its submissions continue.", "Remove it", "Keep it")) return;
     await does(() => this.store.client.act("DELETE", `/api/v1/recurrences/${encodeURIComponent(name)}`));
     this.store.touch();
   }

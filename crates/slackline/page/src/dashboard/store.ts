@@ -49,7 +49,7 @@ export class Store {
   alerts: Happening[] = [];
   link: Link = { isThere: false, status: 0, since: Date.now(), why: "", again: 0 };
 
-  private readonly told: ((what: Set<Part>) => void)[] = [];
+  private readonly listeners: ((what: Set<Part>) => void)[] = [];
   private readonly pending = new Set<Part>();
   private readonly stream: Stream;
   /** When each thing was asked for the last time; 0: as soon as may be. */
@@ -73,7 +73,7 @@ export class Store {
   /** Now, by the clock of the service. */
   get now(): number { return Date.now() + this.ahead; }
 
-  onChange(hear: (what: Set<Part>) => void): void { this.told.push(hear); }
+  onChange(hear: (what: Set<Part>) => void): void { this.listeners.push(hear); }
 
   start(): void {
     void this.stream.run();
@@ -121,7 +121,7 @@ export class Store {
     if (this.pending.size === 0) return;
     const all = new Set(this.pending);
     this.pending.clear();
-    for (const hear of this.told) hear(all);
+    for (const hear of this.listeners) hear(all);
   }
 
   private begins(complete: boolean): void {

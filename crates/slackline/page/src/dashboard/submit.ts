@@ -134,42 +134,42 @@ export class SubmitForm {
 
   private accepted({ number, name, message, next }: Accepted): void {
     this.dialog.querySelector(".notice")!.replaceChildren();
-    const told = h("div", { role: "status" });
+    const outcome = h("div", { role: "status" });
     this.form.hidden = true;
     this.result.hidden = false;
     const buttons = h("div", { class: "buttons" },
       number !== undefined && h("button", { type: "button", class: "primary", click: () => { this.dialog.close(); this.onOpen(number); } }, `Show ${number}`),
       h("button", { type: "button", click: () => this.another() }, "Submit another"),
       h("button", { type: "button", click: () => this.dialog.close() }, "Done"));
-    this.result.replaceChildren(h("h3", {}, localised(message, this.store.now)), told, buttons);
+    this.result.replaceChildren(h("h3", {}, localised(message, this.store.now)), outcome, buttons);
     this.result.focus();
-    if (next) told.append(h("p", {}, `${name} is submitted next at ${clock(millis(next), this.store.now)}, ${away(millis(next), this.store.now)}.`));
+    if (next) outcome.append(h("p", {}, `${name} is submitted next at ${clock(millis(next), this.store.now)}, ${away(millis(next), this.store.now)}.`));
     if (number === undefined) { this.store.touch(); return; }
     this.store.touch(number);
-    void this.await(number, told);
+    void this.await(number, outcome);
   }
 
   /** Shows what is expected of it, when that is known. */
-  private async await(number: number, told: HTMLElement): Promise<void> {
-    for (const until = Date.now() + LOOK_FOR; Date.now() < until && told.isConnected && this.dialog.open;) {
+  private async await(number: number, outcome: HTMLElement): Promise<void> {
+    for (const until = Date.now() + LOOK_FOR; Date.now() < until && outcome.isConnected && this.dialog.open;) {
       let one: Submission;
       try {
         one = await this.store.client.get<Submission>(`/api/v1/submissions/${number}`);
       } catch (error) {
-        told.replaceChildren(h("p", { class: "bad" }, wordsOf(error)));
+        outcome.replaceChildren(h("p", { class: "bad" }, wordsOf(error)));
         return;
       }
-      this.said(told, one, one.prediction);
+      this.said(outcome, one, one.prediction);
       if (one.prediction || !isOpen(one)) return;
       await new Promise((done) => setTimeout(done, LOOK_EVERY));
     }
   }
 
-  private said(told: HTMLElement, one: Submission, prediction: Prediction | undefined): void {
+  private said(outcome: HTMLElement, one: Submission, prediction: Prediction | undefined): void {
     const how = one.held && isOpen(one) ? "held" : one.state, line = h("p", {}, `It is ${how}${one.why ? `: ${one.why}` : ""}.`);
-    if (prediction) told.replaceChildren(line, foretold(prediction, this.store.now, !isOpen(one)));
-    else if (isOpen(one)) told.replaceChildren(line, h("p", { class: "muted" }, unforeseen(one) ?? "What is expected of it is said when it is known: once its inputs are looked up."));
-    else told.replaceChildren(line);
+    if (prediction) outcome.replaceChildren(line, foretold(prediction, this.store.now, !isOpen(one)));
+    else if (isOpen(one)) outcome.replaceChildren(line, h("p", { class: "muted" }, unforeseen(one) ?? "The prediction appears here when the service has read its inputs."));
+    else outcome.replaceChildren(line);
   }
 }
 

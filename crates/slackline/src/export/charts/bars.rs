@@ -18,7 +18,7 @@ fn first_row(timeline: &Timeline, bar: &Bar) -> f64 {
 
 pub(super) fn gantt<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> Drawn<D> {
     let largest = timeline.largest();
-    let body = titled(root, &format!("Which flow is on which slot: {}", timeline.policy))?;
+    let body = titled(root, &format!("Flow on each slot: {}", timeline.policy))?;
     let (body, side) = with_legend(&body);
     legend(&side, timeline, &largest)?;
     let (last, rows) = (timeline.last(), timeline.slots() as f64);

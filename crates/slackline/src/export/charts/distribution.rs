@@ -13,19 +13,19 @@ pub(super) fn ecdf<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline, chart
     let values = timeline.values(chart);
     let (least, most) = (values[0], values[values.len() - 1]);
     let (per, name) = match chart {
-        Chart::Slowdown => (1.0, "times the time alone"),
+        Chart::Slowdown => (1.0, "times the time alone on the cluster"),
         _ => unit(most),
     };
     let is_wide = least > 0.0 && most / least >= WIDE;
     let place = |value: f64| if is_wide { (value / per).log10() } else { value / per };
     let (from, to) = if is_wide { (place(least), place(most)) } else { (0.0, (most / per).max(1e-9)) };
     let what = match chart {
-        Chart::Wait => "Wait from release to first start",
+        Chart::Wait => "Waiting time from release to first start",
         Chart::Slowdown => "Slowdown",
-        _ => "Response from release to completion",
+        _ => "Response time from release to completion",
     };
     let missing = timeline.flows.len() - values.len();
-    let without = if missing > 0 { format!(", without {missing} of no value") } else { String::new() };
+    let without = if missing > 0 { format!(", {missing} more without a value") } else { String::new() };
     let body = titled(root, &format!("{what}: {}, {} flows{without}", timeline.policy, values.len()))?;
     let mut panel = ChartBuilder::on(&body)
         .margin(8)

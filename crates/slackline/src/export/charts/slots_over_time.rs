@@ -77,7 +77,7 @@ pub(super) fn flows<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> D
 /// The fraction of held slots by slot kind, and the number of active flows.
 pub(super) fn utilisation<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> Drawn<D> {
     let largest = timeline.largest();
-    let body = titled(root, &format!("Slots held, and flows that are not over: {}", timeline.policy))?;
+    let body = titled(root, &format!("Slots held and flows not finished: {}", timeline.policy))?;
     let last = timeline.last();
     let width = last / unit(last).0 / COLUMNS as f64;
     let areas = body.split_evenly((timeline.slot_kinds.len() + 1, 1));

@@ -41,7 +41,7 @@ pub(crate) fn crowding_of(policies: impl IntoIterator<Item = (String, Vec<Figure
         let of = |get: fn(&Crowding) -> f64| mean(&|figures| figures.crowding.as_ref().map(get));
         let (most, all) = (of(|crowding| crowding.most), of(|crowding| crowding.all));
         let makespan = mean(&|figures| figures.metric("makespan"));
-        let all = if all > 0.0 { format!(", all but one for {}", duration(all)) } else { String::new() };
+        let all = if all > 0.0 { format!(", all but one slot for {}", duration(all)) } else { String::new() };
         (most > CROWDED * makespan)
             .then(|| format!("  {name}: for {} of {}{all}\n", duration(most), duration(makespan)))
     };

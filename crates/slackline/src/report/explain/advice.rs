@@ -39,10 +39,10 @@ impl ExplainInput<'_> {
     fn impossible(&self, deadline: &Deadline) -> Advice {
         let (least, allowed) = (duration(deadline.least), self.allowed(deadline));
         let why = format!(
-            "its longest chain of jobs takes {least} at least, however many slots there are; from release to \
-             deadline there are {allowed}: release it earlier, allow more time, or cut it into smaller tasks"
+            "its longest chain of jobs takes at least {least} with any number of slots, but its deadline allows \
+             {allowed}: release it earlier, allow more time, or cut it into smaller tasks"
         );
-        ("no number of slots", why)
+        ("more slots do not help", why)
     }
 
     fn repair(&self) -> Advice {
@@ -61,7 +61,7 @@ impl ExplainInput<'_> {
     fn too_small(&self, deadline: &Deadline) -> Advice {
         let (alone, allowed) = (duration(deadline.alone), self.allowed(deadline));
         let why = format!(
-            "even alone on this one it takes {alone} at least; from release to deadline there are {allowed}"
+            "even alone on this cluster it takes at least {alone}, but its deadline allows {allowed}"
         );
         ("a larger cluster", why)
     }
@@ -70,7 +70,7 @@ impl ExplainInput<'_> {
     fn slots(&self, deadline: &Deadline) -> Option<Advice> {
         let late = deadline.lateness.filter(|_| self.explanation.job.is_none())?;
         if let Some(why) = self.slow_starts() {
-            return Some(("fewer jobs or sooner starts", why));
+            return Some(("fewer jobs or faster starts", why));
         }
         let lost = self.explanation.waits.lost;
         if self.is_negligible(lost) {
@@ -80,7 +80,7 @@ impl ExplainInput<'_> {
         let gain = format!("with unlimited slots it finishes about {lost} earlier");
         Some(match deadline.verdict {
             Verdict::Slots => ("more slots", format!("{gain} and meets its deadline ({late} late now)")),
-            _ => ("more than slots", format!("{gain}, but it is {late} late: its own work takes too long")),
+            _ => ("not just more slots", format!("{gain}, still {late} late: its own work takes too long")),
         })
     }
 
@@ -116,7 +116,7 @@ impl ExplainInput<'_> {
                 "{share} of the slots that others held while it wanted more belonged to flows whose deadlines are not \
                  later, or by its own jobs"
             );
-            ("not an order by deadlines", why)
+            ("other orders do not help", why)
         })
     }
 
@@ -132,7 +132,7 @@ impl ExplainInput<'_> {
         }
         let word = self.say("was", "is");
         let why =
-            format!("it {word} {} without any; {} less of that is enough", duration(none), duration(late));
+            format!("it {word} without a slot for {}; {} less is enough", duration(none), duration(late));
         Some(("slots sooner", why))
     }
 
@@ -143,7 +143,7 @@ impl ExplainInput<'_> {
         let head = format!("with the slots it {got} it takes {took} from its first task");
         Some(if by < self.explanation.released {
             let allowed = self.allowed(deadline);
-            ("not only an earlier start", format!("{head}; from release to deadline there are {allowed}"))
+            ("not just an earlier start", format!("{head}, but its deadline allows {allowed}"))
         } else {
             let word = self.say("started", "starts");
             let (by, at) = (self.at(by), self.at(started));
@@ -160,6 +160,6 @@ impl ExplainInput<'_> {
         };
         let needs: Vec<String> = deadline.needs.iter().map(need).collect();
         let why = format!("on average from release to deadline, {}", needs.join("; "));
-        (!needs.is_empty()).then_some(("at the very least", why))
+        (!needs.is_empty()).then_some(("slots needed", why))
     }
 }

@@ -103,7 +103,7 @@ impl ExplainInput<'_> {
             at("ApplicationMaster\ngranted", &|_, job| job.am[0].map(seconds)).rank(6),
             at("ApplicationMaster\nup", &|_, job| job.am[1].map(seconds)).rank(2),
             at("first slot", &|story, _| story.started).rank(3),
-            Column::written("its container took", &startup, column(&startup, Unit::Seconds)).rank(4),
+            Column::written("container startup", &startup, column(&startup, Unit::Seconds)).rank(4),
             Column::words("application", steps.iter().map(|(_, job)| job.applications.join(", "))).rank(7),
         ]);
         format!("\n{}", table.render(view))

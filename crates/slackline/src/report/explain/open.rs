@@ -58,7 +58,7 @@ impl ExplainInput<'_> {
         let more = reasons.len().saturating_sub(PHASES);
         reasons.truncate(PHASES);
         let more = if more > 0 { format!("… {more} more (JSON has all)\n") } else { String::new() };
-        format!("\nnot done yet\n{}{more}", wrapped(&reasons, view.width))
+        format!("\nnot finished yet\n{}{more}", wrapped(&reasons, view.width))
     }
 
     fn reason(&self, open: &Open, story: &PhaseStory) -> String {
@@ -83,10 +83,10 @@ impl ExplainInput<'_> {
             };
         }
         match (phase.at_work, open.is_at_work) {
-            (_, false) => format!("{how_far}; the run was stopped, and the command that began it resumes it"),
+            (_, false) => format!("{how_far}; the run was stopped (repeat its command to resume it)"),
             (0, true) if self.there.is_some() => format!("{how_far}; {}", self.waits_there(story, &since)),
             (0, true) if story.started.is_none() => format!("waits for slots for {since}{failed}"),
-            (0, true) => format!("{how_far}; running, or waits for slots"),
+            (0, true) => format!("{how_far}; runs or waits for slots"),
             (n, true) if left == 0 => format!("{how_far}, {n} running"),
             (n, true) => format!("{how_far}, {n} running; {waits} wait for slots"),
         }
@@ -96,7 +96,7 @@ impl ExplainInput<'_> {
     fn waits_there(&self, story: &PhaseStory, since: &str) -> String {
         let Some(there) = self.job_there(story) else {
             return format!(
-                "waits for {since}: it is submitted when the policy gives it a slot, and there may be one more ApplicationMaster"
+                "waits for {since}: it is submitted when the policy gives it a slot and the limit on ApplicationMasters allows one more"
             );
         };
         format!("{} ({}), ready for {since}", doing(there), there.applications.join(", "))

@@ -45,9 +45,9 @@ impl Least {
         let gap = rows[best].result.as_ref().ok().and_then(|figures| figures.gap).filter(|_| all.is_none());
         let bound = gap.map(|gap| {
             if gap <= 1e-9 {
-                return "; nothing can cost less".to_owned();
+                return "; no schedule can cost less".to_owned();
             }
-            format!("; at most {} above the least that is possible", number(gap, Unit::Percent))
+            format!("; at most {} above the least possible cost", number(gap, Unit::Percent))
         });
         let mean = all.map_or_else(String::new, |(_, sample)| format!(", mean of all {sample}s"));
         let (than, bound) = (than.unwrap_or_default(), bound.unwrap_or_default());

@@ -98,7 +98,7 @@ impl Page<'_> {
         self.table(&format!("All {sample}s: means ± half their 95 % interval"), means(all).into_columns());
         self.samples = Some((all.to_vec(), sample));
         let first = first.map_or_else(String::new, |name| format!(", {name}"));
-        self.with_note(format!("The charts and the flows are those of the first {sample}{first}."))
+        self.with_note(format!("The charts and the table of flows show the first {sample}{first}."))
     }
 
     /// Adds the results of policies on clusters of several sizes. The charts show the first size.
@@ -126,13 +126,13 @@ impl Page<'_> {
             });
         }
         let first = sizes.first().map_or(0, |size| size.machines);
-        self.with_note(format!("The charts of time and the flows are those on {first} machines."))
+        self.with_note(format!("The charts over time and the table of flows show {first} machines."))
     }
 
     /// Adds the compared splits, and the influence of the split.
     #[must_use]
     pub fn with_tuning(mut self, request: &Request, tuned: &Tuned, curve: &[Choice]) -> Self {
-        self.table("Splits that are compared", compared_columns(request, tuned));
+        self.table("Compared splits", compared_columns(request, tuned));
         let [makespans, totals]: [Vec<Option<f64>>; 2] = [
             curve.iter().map(|choice| Some(choice.makespan.seconds())).collect(),
             curve.iter().map(|choice| Some(choice.total_completion as f64 / 1e6)).collect(),
@@ -155,7 +155,7 @@ impl Page<'_> {
     /// Adds the tried sizes or settings, and the answer.
     #[must_use]
     pub fn with_capacity(mut self, found: &Capacity, asked: &SearchQuestion<'_>) -> Self {
-        self.table("Values that were tried", tried_columns(&found.tried, asked));
+        self.table("Tried values", tried_columns(&found.tried, asked));
         let mut names: Vec<&str> = metrics(asked.conditions).collect();
         for name in ["cost", "mean_response", "utilisation"] {
             if !names.contains(&name) {

@@ -137,7 +137,7 @@ impl ForecastInput {
             return Ok(None);
         }
         if self.policy.is_program() {
-            return Err(format!("{} is a program, which is not asked of what may come", self.policy.spec()));
+            return Err(format!("{} is a program, which forecasts do not call", self.policy.spec()));
         }
         Instance::new(&self.draft).map(Some).map_err(|invalid| invalid.to_string())
     }
