@@ -36,7 +36,7 @@ fn options_of(importer: &Importer, text: &str) -> Result<Vec<(String, String)>, 
     let params = importer.params;
     let read = |(name, value): (&str, &str)| {
         if name == SEED.name {
-            return Err(format!("found parameter {name:?}, expected --seed beside --from"));
+            return Err(format!("found parameter {name:?}, expected the option --seed"));
         }
         let is_file = params.iter().any(|param| param.name == name && param.values == Values::TextOfFile);
         let value = if is_file { value::text_of(value)? } else { value.to_owned() };

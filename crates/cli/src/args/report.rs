@@ -49,7 +49,7 @@ impl ReportArgs {
     pub(crate) fn write(&self, page: &Page<'_>) -> anyhow::Result<()> {
         let Some(file) = &self.report else { return Ok(()) };
         out::data(Some(file), |out| page.write(out))?;
-        out::talk(format_args!("{}: the report, to be opened in a browser", file.display()));
+        out::talk(format_args!("{}: the report; open it in a browser", file.display()));
         Ok(())
     }
 }

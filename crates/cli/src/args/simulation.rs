@@ -100,7 +100,7 @@ impl SimulationArgs {
     pub(crate) fn check_knowledge(&self) -> anyhow::Result<()> {
         if self.knowledge == KnowledgeOption::Learned && self.noise > 0.0 {
             bail!(
-                "--noise: found {} with --knowledge learned, expected 0: what is learned was measured (see --jitter)",
+                "--noise: found {} with --knowledge learned, expected 0: learned durations are measured, and --jitter varies them",
                 self.noise
             );
         }

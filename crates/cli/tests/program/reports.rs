@@ -94,7 +94,7 @@ fn unwritable_outputs_are_reported_before_the_work() {
     let nowhere = dir.join("nowhere/a.html");
     for (name, expected) in [
         ("a.json", "expected a name that ends in .html"),
-        (text(&nowhere), "expected a file in a directory that there is"),
+        (text(&nowhere), "expected a file in an existing directory"),
     ] {
         // The error comes before the workload is read.
         for args in [&["compare", "no-such-workload"][..], &["run", "no-such-workload"], &["tune", "no"]] {

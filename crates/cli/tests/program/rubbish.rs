@@ -83,7 +83,7 @@ fn files_that_cannot_be_read_or_written() {
     ] {
         let ran = run(&[verb, &[text(&nowhere)]].concat());
         assert_eq!(ran.code, Some(2), "{verb:?}: {}", ran.err);
-        let expected = "no/such/file.json, expected a file in a directory that there is";
+        let expected = "no/such/file.json, expected a file in an existing directory";
         assert!(ran.err.contains(expected), "before anything is read: {verb:?}: {}", ran.err);
     }
     fs::write(dir.join("file"), "").unwrap();

@@ -437,7 +437,7 @@ jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], out
     let before = fs::read(dir.join("past.history")).expect("the store");
     let args = ["simulate", "state/workload.json", "--policy", "fifo", "--knowledge", "learned", "--history"];
     let simulated = slackline(&dir, &[&args[..], &["past.history"]].concat());
-    assert!(simulated.code == Some(0) && simulated.err.contains("stays as it is"), "{}", simulated.err);
+    assert!(simulated.code == Some(0) && simulated.err.contains("this simulation is not added"), "{}", simulated.err);
     assert!(fs::read(dir.join("past.history")).expect("the store") == before);
     let exported = slackline(&dir, &["history", "past.history", "--output", "past.json"]);
     assert_eq!(exported.code, Some(0), "{}", exported.err);

@@ -277,7 +277,7 @@ fn without_its_journal_a_run_keeps_what_is_finished() {
     assert!(results(&dir) == right);
     fs::write(&path, "").expect("the journal can be replaced");
     let empty = family.slackline(&dir, &["status", "--state", "state"]);
-    refused(&empty, "state: found a journal with nothing in it, expected that of a run");
+    refused(&empty, "state: the journal is empty: no run has started there");
     fs::write(&path, &journal).expect("the journal can be replaced");
     let again = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
     assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);

@@ -108,17 +108,17 @@ fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_reported() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}: {}", ran.err);
         ran.err
     };
-    assert!(refused(&["status"]).contains(".slackline: found no state of a run"));
+    assert!(refused(&["status"]).contains(".slackline: found no run"));
     done(&dir, &["run", "a.toml"]);
     assert!(done(&dir, &["status"]).starts_with(".slackline/a: done"));
     done(&dir, &["run", "b.toml"]);
     assert!(
-        refused(&["status"]).contains("the states of 2 runs, expected --state with one of .slackline/a, ")
+        refused(&["status"]).contains("2 runs found; choose one with --state: .slackline/a, ")
     );
     assert!(done(&dir, &["status", "b.toml"]).starts_with(".slackline/b: done"));
     assert!(done(&dir, &["status", ".slackline/b", "--format", "csv"]).contains("\nf,finished,0,"));
-    assert!(refused(&["status", "c.toml"]).contains(".slackline/c: found no run there"));
-    assert!(refused(&["explain", "--state", "no/such", "f"]).contains("no/such: found no run there"));
+    assert!(refused(&["status", "c.toml"]).contains(".slackline/c: found no run, expected"));
+    assert!(refused(&["explain", "--state", "no/such", "f"]).contains("no/such: found no run, expected"));
     assert!(refused(&["logs", "g", "j", "--workload", "a.toml"]).contains("found flow \"g\", expected f"));
     assert!(refused(&["logs", "f", "jj", "-w", "a.toml"]).contains("found job \"jj\", expected j"));
     assert!(refused(&["logs", "f", "j", "map-7", "-w", "a.toml"]).contains("which has 1 map from 0"));
@@ -149,9 +149,9 @@ fn status_explain_and_logs_take_a_run_in_one_way() {
     }
     assert!(done(&dir, &["explain", "a.toml", "f", "j"]).starts_with("f under auto"));
     let several = slackline(&dir, &["explain", "f"]);
-    assert!(several.err.contains("the states of 2 runs, expected --state with one of"), "{}", several.err);
+    assert!(several.err.contains("2 runs found; choose one with --state:"), "{}", several.err);
     let none = slackline(&dir, &["status", "--state", "c.toml"]);
-    assert!(none.err.contains("c.toml: found no run there, expected the state directory"), "{}", none.err);
+    assert!(none.err.contains("c.toml: found no run, expected its state directory"), "{}", none.err);
 }
 
 #[test]

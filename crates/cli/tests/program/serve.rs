@@ -240,7 +240,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     place.family.awaits(&format!("sleep {}", Family::long()));
     let queue = place.done(&["queue"]);
     for words in
-        ["local, edf (sum of response times, s): 2 slots", "1 live, 0 queued", "flow", "of 4", "running"]
+        ["local, edf (sum of response times, s): 2 slots", "1 active, 0 queued", "flow", "of 4", "running"]
     {
         assert!(queue.contains(words), "{words:?} in\n{queue}");
     }
@@ -273,7 +273,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     place.done(&["schedule", "remove", "nightly"]);
     assert_eq!(place.done(&["schedule", "list"]), "no schedules\n");
     place.done(&["serve", "drain"]);
-    assert!(place.done(&["queue"]).contains("nothing new begins"));
+    assert!(place.done(&["queue"]).contains("no new submission starts"));
     // A queued submission is shown with its flows, and in lists with the earliest of their deadlines.
     place.done(&["submit", "flow.toml", "--name", "later", "--deadline", "f=2h"]);
     let later = place.shown("3");
@@ -299,7 +299,7 @@ fn invalid_files_are_reported_and_not_submitted() {
     assert!(place.refused(&["queue"]).contains("no service answers at"));
     let mut alone = place.family.command(&place.dir, &["queue"]);
     let alone = crate::ran(&alone.env_remove("SLACKLINE_SERVER").output().expect("the program starts"));
-    assert!(alone.err.contains("`slackline serve` starts one"), "{}", alone.err);
+    assert!(alone.err.contains("start one with `slackline serve`"), "{}", alone.err);
     let mut service = place.serve(&[]);
     fs::write(
         place.dir.join("bad.toml"),
