@@ -114,7 +114,7 @@ impl Clean {
             Some(named) if named.is_empty() => {
                 let usual = defaults
                     .history()
-                    .context("--histories: found no file, expected one, or a history in the defaults file")?;
+                    .context("--histories: name a file, or set history in the defaults file")?;
                 vec![usual.to_owned()]
             }
             Some(named) => named.clone(),
@@ -136,7 +136,7 @@ impl Clean {
         let PrunedRuns { runs, of, bytes, latest, .. } = forgotten;
         let of = counted(of as u64, "run");
         let what = match runs {
-            0 => format!("stays: none of {of} is to go"),
+            0 => format!("stays: none of {of} qualifies"),
             _ if self.dry_run => format!("{runs} of {of} would be removed"),
             _ => format!("{runs} of {of} removed"),
         };
@@ -158,7 +158,7 @@ impl Clean {
         };
         let look = match look(state) {
             Ok(Some(look)) => look,
-            Ok(None) => return stays("", "it was not begun".to_owned()),
+            Ok(None) => return stays("", "no run has started there".to_owned()),
             Err(error) => {
                 return Row { what: format!("cannot be removed: {error}"), ..stays("", String::new()) };
             }
@@ -169,8 +169,8 @@ impl Clean {
         let kept = match stage {
             Stage::Running => Some("a process uses it"),
             Stage::Stopped => Some("it was stopped, and can be resumed"),
-            _ if self.older_than.is_some_and(|least| age < least) => Some("it is not so old"),
-            _ if self.larger_than.is_some_and(|least| bytes <= least) => Some("it is not so large"),
+            _ if self.older_than.is_some_and(|least| age < least) => Some("it is not old enough"),
+            _ if self.larger_than.is_some_and(|least| bytes <= least) => Some("it is not large enough"),
             _ => None,
         };
         let stage = match stage {

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
 /// What is known of phases, where no real run is in the document.
 fn phases(args: &History, history: &Known) -> anyhow::Result<Answer> {
     if args.table.is_given() {
-        bail!("found no real run in {}, expected --columns and --sort only with some", args.file.display());
+        bail!("{}: has no real runs, and --columns and --sort are for real runs only", args.file.display());
     }
     let header = ["flow", "job", "phase", "group", "tasks", "seconds"];
     let rows = history.records().map(|(phase, group, record)| {

@@ -185,11 +185,11 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     if args.choice.dry_run {
         if args.output.form() != Form::Table {
             bail!(
-                "--dry-run: found csv or json asked for, by --format or the name of a file, expected a table"
+                "--dry-run: found csv or json, by --format or the name of the output, expected a table"
             );
         }
         if args.report.is_asked() {
-            bail!("--dry-run: found --report, which shows what ran, expected one of them");
+            bail!("--dry-run: found --report, expected only one of them: a dry run has no report");
         }
         let mut live = live::RunDisplay::new(&request, args.verbosity());
         let preview =
@@ -293,7 +293,7 @@ impl Sink for EventFile {
         if let Some(problem) = self.events.problem() {
             let path = self.path.display();
             out::warn(format_args!(
-                "--events: {path}: cannot be written, so that lines are missing: {problem}"
+                "--events: {path}: cannot be written, so lines are missing: {problem}"
             ));
         }
     }
@@ -364,9 +364,9 @@ impl Run {
                 .iter()
                 .map(|other| format!("{} ({})", other.state, counted(other.slots.into(), "slot")))
                 .collect();
-            let advice = if self.engine.is_on("share") { "" } else { "; --engine local:share=on takes half" };
+            let advice = if self.engine.is_on("share") { "" } else { "; --engine local:share=on takes half of the slots" };
             out::warn(format_args!(
-                "{} running on this machine with {} beside the {slots} of this one: {}{advice}",
+                "{} running on this machine with {}, in addition to the {slots} of this run: {}{advice}",
                 counted(others.len() as u64, "other run") + if others.len() == 1 { " is" } else { " are" },
                 counted(total.into(), "slot"),
                 listed(&names)

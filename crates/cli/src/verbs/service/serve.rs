@@ -260,7 +260,7 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     notify_manager("STOPPING=1");
     server.stop();
     if let Err(problem) = service.stop() {
-        bail!("the service could not go on: {problem}");
+        bail!("the service stopped because of an error: {problem}");
     }
     Ok(stopped())
 }
@@ -275,7 +275,7 @@ fn exit_after_timeout() {
             .filter_map(|one| Some(format!("{} ({})", one.name(), one.operation()?)));
         let blocked: Vec<String> = blocked.collect();
         out::warn(format_args!(
-            "stopped although {} had not ended; the same command resumes what is not finished",
+            "stopped before {} ended; the same command resumes the unfinished flows",
             if blocked.is_empty() { "a thread".to_owned() } else { blocked.join(", ") }
         ));
     });

@@ -144,13 +144,13 @@ struct ScheduleFlags {
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected a name, = and a value".to_owned()),
+        _ => Err("expected NAME=VALUE".to_owned()),
     }
 }
 
 pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> {
     if args.output.form() == Form::Csv {
-        bail!("--format: found csv, expected a table or json: what is answered is no list");
+        bail!("--format: found csv, expected table or json");
     }
     let sent = args.sent()?;
     let mut client = args.server.client(defaults.state())?;
@@ -247,7 +247,7 @@ impl Submit {
             }
             if !self.wait && is_late && is_rejected {
                 let time = duration(WAIT);
-                out::talk(format_args!("{number}: it is to be rejected, and was not within {time}"));
+                out::talk(format_args!("{number}: a deadline will be missed, but the service has not rejected it within {time}"));
                 return Ok(wait_result);
             }
             if let Some(Reason { words, stays }) = reason {
@@ -260,7 +260,7 @@ impl Submit {
                 }
             }
             if !self.wait && is_late {
-                let words = format!("nothing was predicted within {}", duration(WAIT));
+                let words = format!("none was made within {}", duration(WAIT));
                 return Ok(WaitResult { waits: Some(words), ..wait_result });
             }
             let has_begun = wait_result.shown.as_ref().is_some_and(|shown| shown.state == State::Running);
@@ -290,8 +290,8 @@ impl Submit {
         let differs = |(_, value): &(String, String)| value.replace("%%", "").contains('%');
         if self.recurrence.schedule.is_some() && !self.quiet && !self.set.iter().any(differs) {
             out::warn(
-                "all times have the same parameters: each reads and writes the same paths, and does again only what has changed; \
-                 --set NAME=%Y-%m-%d tells them apart, if the file has such a parameter",
+                "all runs of the schedule have the same parameters, so each reads and writes the same paths, and runs only what \
+                 has changed; if the file has a parameter for the date, pass --set NAME=%Y-%m-%d",
             );
         }
     }
@@ -317,9 +317,9 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
         service => service?,
     };
     if service.draining {
-        return stays("nothing new begins (slackline serve drain --undo)".to_owned());
+        return stays("the service drains: no new submission starts (slackline serve drain --undo)".to_owned());
     }
-    let words = shown.why.clone().unwrap_or_else(|| "others are before it in the queue".to_owned());
+    let words = shown.why.clone().unwrap_or_else(|| "other submissions are before it in the queue".to_owned());
     // It is unknown when files arrive, but files that exist are found within some seconds.
     let stays = shown.missing.is_some() && seconds > FILES;
     Ok(Some(Reason { words, stays }))
@@ -400,7 +400,7 @@ impl SubmitOutput<'_> {
         }
         let text = match (over, waits) {
             (Some(over), _) => outcome_text(over, Timestamp::now()),
-            (None, Some(waits)) => format!("nothing is predicted: {waits}\n"),
+            (None, Some(waits)) => format!("no prediction: {waits}\n"),
             (None, None) => String::new(),
         };
         match (self.args.quiet, waits) {
@@ -466,7 +466,7 @@ fn outcome_text(over: &Submission, now: Timestamp) -> String {
     let is_reported = over.flows.iter().any(|flow| flow.cause.is_some());
     let status =
         if is_reported { over.state.name().to_owned() } else { service::status(over, Timestamp::now()) };
-    let mut text = format!("{} is over: {status}\n", over.number);
+    let mut text = format!("{} ended: {status}\n", over.number);
     // A rejected submission has not started: its flows have no results.
     for flow in over.flows.iter().filter(|_| over.state != State::Rejected) {
         let at = flow.completion.map_or_else(String::new, |at| format!(" at {}", service::clock(at, now)));
@@ -483,26 +483,26 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
     for flow in &prediction.flows {
         let between = match flow.between {
             Some([least, most]) => {
-                format!(" (eight times in ten between {} and {})", clock(least), clock(most))
+                format!(" (80 % interval {} to {})", clock(least), clock(most))
             }
-            None if flow.guess => " (a guess: how long its tasks take is not known yet)".to_owned(),
+            None if flow.guess => " (a guess: the duration of its tasks is unknown)".to_owned(),
             None => String::new(),
         };
-        let (holds, does_not) =
-            if flow.guess { ("would hold", "would not hold") } else { ("holds", "does not hold") };
+        let (meets, misses) =
+            if flow.guess { ("would meet", "would miss") } else { ("will meet", "will miss") };
         let holds = match (flow.deadline, flow.holds) {
-            (Some(deadline), Some(true)) => format!("; the deadline {} {holds}", clock(deadline)),
-            (Some(deadline), Some(false)) => format!("; the deadline {} {does_not}", clock(deadline)),
+            (Some(deadline), Some(true)) => format!("; {meets} its deadline {}", clock(deadline)),
+            (Some(deadline), Some(false)) => format!("; {misses} its deadline {}", clock(deadline)),
             _ => String::new(),
         };
         let chance =
             flow.chance.map_or_else(String::new, |chance| format!(", chance of meeting it: {chance:.0} %"));
-        let _ = writeln!(text, "{}: done at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
+        let _ = writeln!(text, "{}: finishes at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
     }
     for late in &prediction.makes_late {
         let _ = writeln!(
             text,
-            "makes {}/{} ({}) late by {}: done at {} instead of {}",
+            "makes {}/{} ({}) late by {}: it finishes at {} instead of {}",
             late.number,
             late.flow,
             late.name,
@@ -514,18 +514,18 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
     for remedy in &prediction.remedies {
         text.extend([match remedy {
             Remedy::Deadline { flow, deadline } => {
-                format!("{flow}: a deadline that holds is {}\n", clock(*deadline))
+                format!("{flow}: would meet a deadline of {}\n", clock(*deadline))
             }
-            Remedy::Slots { flow, slots } => format!("{flow}: with {} it holds\n", counted(*slots, "slot")),
+            Remedy::Slots { flow, slots } => format!("{flow}: would meet its deadline with {}\n", counted(*slots, "slot")),
             Remedy::Hold { flow, numbers } => {
                 let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
                 format!(
-                    "{flow}: it holds if these are held: slackline submission hold {}\n",
+                    "{flow}: would meet its deadline if others are held: slackline submission hold {}\n",
                     numbers.join(" ")
                 )
             }
             Remedy::Nothing { flow, alone } => {
-                format!("{flow}: nothing here makes it hold: alone it is done at {}\n", clock(*alone))
+                format!("{flow}: cannot meet its deadline: alone on the cluster it finishes at {}\n", clock(*alone))
             }
         }]);
     }

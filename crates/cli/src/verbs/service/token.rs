@@ -48,8 +48,8 @@ pub(crate) fn run(args: &Token, defaults: &Defaults) -> anyhow::Result<Answer> {
     // Creating the directory here would hide a mistyped name.
     if !state.is_dir() {
         bail!(
-            "{}: found no directory, expected the state directory of a service: `slackline serve` makes it, or `mkdir` for tokens \
-             before that",
+            "{}: found no directory, expected the state directory of a service: start `slackline serve`, or create it with `mkdir` \
+             to add tokens first",
             state.display()
         );
     }
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Token, defaults: &Defaults) -> anyhow::Result<Answer> {
     match (&args.add, args.role, &args.remove) {
         (Some(name), Some(role), _) => {
             if !paths.has_served() {
-                out::warn(format_args!("{}: no service has been running there yet", state.display()));
+                out::warn(format_args!("{}: no service has run there yet", state.display()));
             }
             let token = tokens.add(name, role, Timestamp::now())?;
             out::text(None, &format!("{token}\n"))?;

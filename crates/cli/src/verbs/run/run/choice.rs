@@ -80,7 +80,7 @@ pub(super) fn table(preview: &Preview, view: &View) -> String {
         words("why", &|job| describe(job).1).rank(1),
     ]);
     let work = preview.jobs.iter().filter(|job| matches!(job.verdict, Verdict::Run(_) | Verdict::Resumed));
-    let summary = format!("{} to be done, of {}", counted(work.count() as u64, "job"), preview.jobs.len());
+    let summary = format!("{} to run, of {}", counted(work.count() as u64, "job"), preview.jobs.len());
     format!("{}{}\n{summary}\n{}", table.render(view), prevented(preview, view), flows(preview, view))
 }
 
@@ -98,9 +98,9 @@ fn prevented(preview: &Preview, view: &View) -> String {
 
 fn describe(job: &JobVerdict) -> (&'static str, String) {
     match &job.verdict {
-        Verdict::Kept => ("done", "nothing of it has changed".to_owned()),
+        Verdict::Kept => ("done", "nothing has changed".to_owned()),
         Verdict::Left => ("left", "it was not chosen".to_owned()),
-        Verdict::Resumed => ("resume", "it was cut short".to_owned()),
+        Verdict::Resumed => ("resume", "it was interrupted".to_owned()),
         Verdict::Run(reason) => ("run", reason.to_string()),
         Verdict::Prevented(_) => ("cannot", "see below".to_owned()),
         _ => ("", String::new()),
