@@ -177,7 +177,7 @@ impl Capacity {
                 Ok(Axis { knob: Knob::Machines, values })
             }
             (None, None) => {
-                bail!("what is to be varied? pass --machines A..B or --over NAME=A..B")
+                bail!("nothing to vary: pass --machines A..B or --over NAME=A..B")
             }
         }
     }
@@ -271,7 +271,7 @@ pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
         let page = match &answer {
             Some((policy, (instance, options))) => {
                 let answer = format!("{} = {}", axis.knob, found.found.unwrap_or_default());
-                let note = format!("The timeline and the flows are those with the answer, {answer}.");
+                let note = format!("The timeline and the flows show the answer, {answer}.");
                 drawn(Page::new(instance, about), instance, policy, options)?.with_note(note)
             }
             None => Page::new(&loaded.instance, about),

@@ -104,7 +104,7 @@ impl ServiceQuestion<'_> {
         let text = match args.output.form() {
             Form::Table => service::localised(&explained.text, Timestamp::now()),
             Form::Json => format!("{:#}\n", explained.document),
-            Form::Csv => bail!("--format: found csv, expected a table or json of a submission"),
+            Form::Csv => bail!("--format: found csv, expected table or json for a submission"),
         };
         out::text(args.output.file(), &text)?;
         Ok(Answer::Yes)
@@ -135,7 +135,7 @@ impl Explain {
                 job: self.second.as_deref(),
             });
         }
-        let flow = self.second.as_deref().ok_or_else(|| anyhow!("found no FLOW, expected one"))?;
+        let flow = self.second.as_deref().ok_or_else(|| anyhow!("missing argument FLOW"))?;
         let is_document =
             path.extension().is_some_and(|ending| ["json", "jsonl"].iter().any(|it| ending == *it));
         let of_flow_file =
@@ -239,7 +239,7 @@ fn of_schedule(
     let instance = &loaded.instance;
     let schedule = document.read(instance)?;
     if let Err(violation) = judge::check(instance, &schedule) {
-        out::warn(format_args!("{}: not feasible, so what follows may be wrong: {violation}", written.name));
+        out::warn(format_args!("{}: the schedule is not feasible, so the explanation may be wrong: {violation}", written.name));
     }
     let plan = is_plan(&schedule, &document.meta);
     write_explanation(
@@ -322,10 +322,10 @@ fn workload(
     };
     let source = input::read(&path, args.output.file())?;
     if !document.names_workload() {
-        out::warn(format_args!("{}: does not say which workload it was made for", written.name));
+        out::warn(format_args!("{}: does not name its workload", written.name));
     }
     if let Err(wrong) = document.made_for(&source) {
-        bail!("{wrong}{}", if args.workload.is_some() { "" } else { "; --workload FILE names another" });
+        bail!("{wrong}{}", if args.workload.is_some() { "" } else { "; name its workload with --workload FILE" });
     }
     let options = WorkloadOptions { importers: tables.importers.clone(), ..WorkloadOptions::default() };
     Ok(document.load(&source, options, None)?)
@@ -337,7 +337,7 @@ fn workload_beside(schedule: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let there = known.into_iter().find(|path| schedule.as_os_str() != "-" && path.is_file());
     there.ok_or_else(|| {
         anyhow!(
-            "{name}: found no {} beside it, expected --workload FILE with the workload it was made for",
+            "{name}: found no {} next to it; name its workload with --workload FILE",
             BESIDE[0]
         )
     })
@@ -359,7 +359,7 @@ fn flow_named(instance: &Instance, name: &str) -> anyhow::Result<FlowId> {
     };
     let all: Vec<&str> = flows.map(|(_, flow)| flow.id.as_str()).collect();
     if all.is_empty() {
-        bail!("found flow {name:?}, expected a workload with flows: this one has none, so that none waits");
+        bail!("found flow {name:?}, but the workload has no flows");
     }
     bail!("{}{job}", unknown("flow", name, &all));
 }

@@ -150,8 +150,8 @@ impl Simulate {
     fn check_report(&self) -> anyhow::Result<()> {
         if self.report.is_asked() && self.output.form() == SimulationForm::Lines {
             bail!(
-                "--report: found a schedule that is written line by line, expected a table, CSV or JSON (check --report \
-                 makes the page of a schedule in lines)"
+                "--report: found a schedule that is written line by line, expected a table, CSV or JSON (`check --report` \
+                 makes the report of a schedule in lines)"
             );
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Simulate {
             );
         }
         if self.simulation.jitter > 0.0 || self.simulation.profile.0.is_some() {
-            bail!("--certificates: found durations that are off those of the workload, expected exact ones");
+            bail!("--certificates: found --jitter or --profile, which change durations, expected neither");
         }
         Ok(())
     }

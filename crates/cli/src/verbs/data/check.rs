@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Check, tables: &Tables) -> anyhow::Result<Answer> {
             if schedule.segments.is_empty() { vec![&schedule.policy] } else { of_segments.collect() };
         for policy in policies.into_iter().filter(|policy| !is_known(policy, tables)) {
             out::warn(format_args!(
-                "policy {policy:?} is none that this program knows; what it is called changes nothing"
+                "policy {policy:?} is unknown to this program; the check does not depend on it"
             ));
         }
     }
@@ -88,7 +88,7 @@ fn decide(args: &Check, tables: &Tables) -> anyhow::Result<Verdict> {
     let document = ScheduleDocument::open(&written, &tables.importers)?;
     let workload = input::read(&args.workload, args.output.file())?;
     if !document.names_workload() {
-        out::warn(format_args!("{}: does not say which workload it was made for", written.name));
+        out::warn(format_args!("{}: does not name its workload", written.name));
     }
     let verdict = check(&document, &workload, args.shape.options(&tables.importers)?, args.grain)?;
     if args.report.is_asked() {

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Generate) -> anyhow::Result<Answer> {
         None => {
             if file.is_some() {
                 anyhow::bail!(
-                    "--output: found no generator, expected one of those that `slackline generate` lists"
+                    "--output: missing argument NAME; `slackline generate` lists the generators"
                 );
             }
             let names = generators().iter().map(|one| (one.name.to_owned(), one.summary.to_owned()));

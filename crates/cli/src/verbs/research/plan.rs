@@ -96,7 +96,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
             let planners = plan::planners(&loaded.instance, &tables.policies);
             let planners = planners.iter().map(PolicySpec::name).collect::<Vec<_>>().join(", ");
             format!(
-                "found flows and machines that no default policy plans, expected --policy, one of {planners}"
+                "no default policy plans these flows and machines; pass --policy with one of {planners}"
             )
         })?,
     };
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     }
     if policy.plan_form() == PlanForm::Progress && args.report.is_asked() {
         bail!(
-            "--report: found policy {}, which plans progress and no times, expected one that plans a schedule",
+            "--report: found policy {}, which plans progress and not times, expected one that plans a schedule",
             policy.spec()
         );
     }

@@ -114,7 +114,7 @@ fn name() -> NamedValue<Experiments> {
         let (id, figure) = text.split_once('/').map_or((text, None), |(id, figure)| (id, Some(figure)));
         let found = experiments().iter().find(|experiment| experiment.id == id);
         let unknown = || {
-            unknown("experiment", id, &names) + "; a specification of your own is a file that ends in .toml"
+            unknown("experiment", id, &names) + "; your own specification is a file that ends in .toml"
         };
         let experiment = *found.ok_or_else(unknown)?;
         Ok::<_, String>(Experiments::Known { experiment, figure: figure.map(str::to_owned) })
@@ -168,7 +168,7 @@ pub(crate) fn run(args: &Repro, tables: &Tables) -> anyhow::Result<Answer> {
     let chosen = chosen(&spec, &args.ids())?;
     let paper = args.known().map(|experiment| experiment.paper(&spec)).transpose()?;
     if let Some(dir) = &args.output {
-        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be created", dir.display()))?;
     }
     for figure in chosen {
         out::talk(format_args!("{}: {}", figure.id, figure.title));
@@ -216,7 +216,7 @@ fn worst(args: &Repro, asked: &[String], tables: &Tables) -> anyhow::Result<Answ
         adversary.search(threads(args), &|done, of| cells.at(done, of))?
     };
     let Some(dir) = args.output.as_deref() else { anyhow::bail!("--adversary: expected --output") };
-    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be created", dir.display()))?;
     let made = adversary.artifacts(&found);
     for artifact in &made {
         write(Some(dir), artifact)?;

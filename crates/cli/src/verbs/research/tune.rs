@@ -158,7 +158,7 @@ fn splits(shape: &Shape, instance: &Instance) -> anyhow::Result<Splits> {
     }
     let [group] = instance.cluster().groups().raw.as_slice() else {
         bail!(
-            "found a cluster of {} groups of machines, expected --total-slots N, or --machines N with --slots M",
+            "found a cluster with {} groups of machines, expected --total-slots N, or --machines N with --slots M",
             instance.cluster().groups().len()
         );
     };

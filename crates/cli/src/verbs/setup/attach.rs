@@ -148,8 +148,8 @@ fn attach(args: &Attach) -> anyhow::Result<Answer> {
 fn ended(has_table: bool, closed: &AttachSummary) -> String {
     let table = if has_table { "the table is removed" } else { "no table was written" };
     match closed.raised.len() as u64 {
-        0 => format!("ended; {table}, and everything runs as it would without"),
-        raised => format!("ended; {table}; {} kept priorities (see above)", counted(raised, "application")),
+        0 => format!("ended: {table}, and the cluster schedules without Slackline"),
+        raised => format!("ended: {table}; raised priorities remain on {} (see above)", counted(raised, "application")),
     }
 }
 
@@ -173,8 +173,8 @@ impl Attach {
         let slots: u32 = cluster.machines().iter().map(|machine| machine.count).sum();
         let how = match cluster.table() {
             _ if self.dry_run => "dry run: nothing is written".to_owned(),
-            Some(table) => format!("by {}", table.display()),
-            None => "by priorities alone".to_owned(),
+            Some(table) => format!("through {}", table.display()),
+            None => "through priorities only".to_owned(),
         };
         out::talk(format_args!(
             "{} with {} under {}, {how}",
@@ -182,7 +182,7 @@ impl Attach {
             counted(slots.into(), "slot"),
             policy.spec()
         ));
-        let hint = if self.flags.names("memory") { "" } else { "; --memory says another" };
+        let hint = if self.flags.names("memory") { "" } else { "; --memory sets another size" };
         out::talk(format_args!("a slot has {}{hint}", cluster.slot()));
     }
 }
@@ -213,7 +213,7 @@ impl AttachDisplay {
         if let (Some(problem), Some(path)) = (self.events.as_ref().and_then(Events::problem), path) {
             let path = path.display();
             out::warn(format_args!(
-                "--events: {path}: cannot be written, so that lines are missing: {problem}"
+                "--events: {path}: cannot be written, so lines are missing: {problem}"
             ));
         }
     }
@@ -262,7 +262,7 @@ impl AttachDisplay {
         ]);
         let held = apps.iter().filter(|one| one.stage == Stage::Held).count() as u64;
         format!(
-            "{}, {} held; {} of {} taken by ApplicationMasters and others\n{}",
+            "{}, {} held; {} of {} used by ApplicationMasters and others\n{}",
             counted(apps.len() as u64, "application"),
             held,
             status.taken,
@@ -279,7 +279,7 @@ impl Watcher for AttachDisplay {
         }
         let line = match what {
             AttachEvent::Troubled(Some(reason)) => {
-                format!("the cluster does not answer as it should: {reason}")
+                format!("the cluster does not answer correctly: {reason}")
             }
             AttachEvent::Troubled(None) => "the cluster answers again".to_owned(),
             AttachEvent::Warned(message) => message.clone(),
@@ -289,12 +289,12 @@ impl Watcher for AttachDisplay {
                 counted((*maps).into(), "map"),
                 counted((*reduces).into(), "reduce")
             ),
-            AttachEvent::LeftAlone(app, reason) => format!("{app} is left alone: {reason}"),
-            AttachEvent::Done(app) => format!("{app} is done"),
+            AttachEvent::LeftAlone(app, reason) => format!("{app} is not scheduled: {reason}"),
+            AttachEvent::Done(app) => format!("{app} finished"),
             AttachEvent::Failed(app, reason) => format!("{app} failed: {reason}"),
             AttachEvent::Seen(app) if self.verbosity.more => format!("{app} was submitted"),
             AttachEvent::Released(app) if self.verbosity.more => {
-                format!("{app} may have its ApplicationMaster")
+                format!("{app} may start its ApplicationMaster")
             }
             _ => return,
         };
@@ -327,19 +327,19 @@ impl Watcher for AttachDisplay {
 const LEGEND: [(&str, &str); 5] = [
     (
         "stage",
-        "held: waits until it may have its ApplicationMaster; starting: that starts; runs: the policy decides",
+        "held: waits until it may start its ApplicationMaster; starting: the ApplicationMaster starts; runs: the policy decides",
     ),
-    ("maps, reduces", "tasks that are done, of all"),
-    ("may run", "containers that run, of how many may; any: no limit"),
-    ("priority", "which is served first: the highest"),
-    ("deadline, expected", "when it should be done, and when it will be if no more jobs come"),
+    ("maps, reduces", "finished tasks, of all tasks"),
+    ("may run", "running containers, of those that may run; any: no limit"),
+    ("priority", "the highest priority is served first"),
+    ("deadline, expected", "the deadline, and the predicted completion if no more jobs come"),
 ];
 
 /// Whether an application is late, or is going to be.
 fn lateness(deadline: Option<f64>, expected: Option<f64>, now: f64) -> &'static str {
     match (deadline, expected) {
         (Some(deadline), _) if is_late(now, deadline) => "late already",
-        (Some(deadline), Some(expected)) if is_late(expected, deadline) => "about to be late",
+        (Some(deadline), Some(expected)) if is_late(expected, deadline) => "likely late",
         _ => "",
     }
 }
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn late_applications_are_marked() {
-        assert_eq!(lateness(Some(10.0), Some(20.0), 5.0), "about to be late");
+        assert_eq!(lateness(Some(10.0), Some(20.0), 5.0), "likely late");
         assert_eq!(lateness(Some(10.0), None, 11.0), "late already");
         assert_eq!(lateness(Some(10.0), Some(9.0), 5.0), "");
         assert_eq!(lateness(None, Some(20.0), 30.0), "");
@@ -365,15 +365,15 @@ mod tests {
         );
         assert_eq!(
             ended(true, &well),
-            "ended; the table is removed, and everything runs as it would without"
+            "ended: the table is removed, and the cluster schedules without Slackline"
         );
         assert_eq!(
             ended(false, &well),
-            "ended; no table was written, and everything runs as it would without"
+            "ended: no table was written, and the cluster schedules without Slackline"
         );
         assert_eq!(
             ended(true, &left),
-            "ended; the table is removed; 1 application kept priorities (see above)"
+            "ended: the table is removed; raised priorities remain on 1 application (see above)"
         );
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn is_path(args: &Config) -> bool {
 pub(crate) fn run(args: &Config, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     if args.path {
         let file =
-            defaults::file().context("found no place for a defaults file, expected SLACKLINE_CONFIG=FILE")?;
+            defaults::file().context("no directory for a defaults file; name the file with SLACKLINE_CONFIG=FILE")?;
         out::text(None, &format!("{}\n", file.display()))?;
         return Ok(Answer::Yes);
     }
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Config, tables: &Tables, defaults: &Defaults) -> anyhow
             });
             let source = match defaults.file() {
                 Some(file) if file.exists() => format!("defaults file: {}\n\n", file.display()),
-                Some(file) => format!("defaults file: {} (not there)\n\n", file.display()),
+                Some(file) => format!("defaults file: {} (does not exist)\n\n", file.display()),
                 None => "defaults file: none\n\n".to_owned(),
             };
             source + &list(&lines.collect::<Vec<_>>())

@@ -54,7 +54,7 @@ fn of_verb(verb: Command, tables: &Tables) -> Command {
 }
 
 fn write_all(program: Command, tables: &Tables, dir: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be created", dir.display()))?;
     let shown = |verb: &&Command| verb.get_name() != "help" && !verb.is_hide_set();
     let mut verbs: Vec<Command> = Vec::new();
     for verb in program.get_subcommands().filter(shown) {
