@@ -65,8 +65,8 @@ impl Args for ImportFlags {
             .help("Format of the workload [default: guessed]")
             .long_help(
                 "Format of the workload, with options as in swf:slot-cores=4 [default: guessed from the name and the \
-                 content]\n\n`slackline import --from FORMAT --help` lists the options of a format: what an importer assumes \
-                 where a file is silent.",
+                 content]\n\n`slackline import --from FORMAT --help` lists the options of a format, for values that \
+                 its files do not have.",
             )
             .help_heading("Workload");
         command.arg(from)

@@ -37,10 +37,10 @@ pub(crate) fn profile_help() -> String {
     let of_log = of_log.join(", ");
     let lines: String = profile::PARAMS.iter().map(line).collect();
     format!(
-        "How the cluster behaves: plain, hadoop[:PARAMETER=VALUE]... or hadoop-log[:…]\n\nA plain cluster starts everything at once. A \
+        "How the cluster behaves: plain, hadoop[:PARAMETER=VALUE]... or hadoop-log[:…]\n\nA plain cluster starts tasks without delay. A \
          Hadoop cluster submits jobs, starts an ApplicationMaster for each job on a separate slot, and starts a container \
          for each task, with measured times (docs/profiles.md). hadoop-log is for workloads from Hadoop logs, whose task \
-         times include most of the start ({of_log}). Parameters and their defaults, in seconds:{lines}"
+         times include most of the start-up ({of_log}). Parameters and their defaults, in seconds:{lines}"
     )
 }
 

@@ -44,30 +44,30 @@ Examples:
   slackline explain billing --state nightly.toml
   slackline explain 17 billing rate
 
-Of a run, which may go on, or have been killed, the schedule so far is explained, and of a flow that is not done what it \
-waits for. The run is that of --state, or the only one below .slackline, as for `status` and `logs`.
+For a run, `explain` explains the schedule so far, and what an unfinished flow waits for. The run may be running or \
+stopped. It is that of --state, or the only one in .slackline, as for `status` and `logs`.
 
-The workload of a schedule is that of --workload, or a file named workload.json (.toml, .yaml) beside it, where `run` leaves it. The \
-options that the schedule records are applied again. CSV has a row a phase.
+The workload of a schedule is that of --workload, or a file named workload.json (.toml, .yaml) next to it, where `run` writes it. The \
+options that the schedule records are applied again. CSV has a row for each phase.
 
-A number in the place of the schedule is a submission of a service (`slackline serve`), as `queue` shows it.")]
+A number instead of the schedule is a submission of a service (`slackline serve`), as `queue` shows it.")]
 pub(crate) struct Explain {
     /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input [default:
     /// that of a run]
     ///
-    /// A state directory or a flow file in its place names a run, as --state does.
+    /// A state directory or a flow file names a run instead, as --state does.
     #[arg(value_name = "SCHEDULE", value_parser = path::text_or_name)]
     first: String,
     /// Flow to explain
     #[arg(value_name = "FLOW")]
     second: Option<String>,
-    /// One job of it [default: all of them]
+    /// Job to explain [default: all jobs of the flow]
     #[arg(value_name = "JOB", conflicts_with = "state")]
     third: Option<String>,
-    /// The run: its state directory, its flow file or its schedule [default: the only run there is]
+    /// The run: its state directory, its flow file or its schedule [default: the only run]
     #[arg(long, value_name = "RUN", conflicts_with = "workload")]
     state: Option<PathBuf>,
-    /// Workload that the schedule was made for [default: beside it]
+    /// Workload of the schedule [default: workload.json next to it]
     #[arg(long, short, value_name = "FILE")]
     workload: Option<PathBuf>,
     #[command(flatten)]

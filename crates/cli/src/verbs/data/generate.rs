@@ -28,7 +28,7 @@ pub(crate) struct Generate {
     /// Set a parameter; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting(), hide_possible_values = true, requires = "name")]
     set: Vec<(String, String)>,
-    /// Seed of everything that is drawn
+    /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = value::whole::<u64>(0, u64::MAX), requires = "name")]
     seed: u64,
     /// List the generators, or the one named, with parameters and defaults

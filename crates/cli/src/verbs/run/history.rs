@@ -23,8 +23,8 @@ Examples:
   slackline history past.history
   slackline history past.history --format json --output past.json
 
-The JSON form has no runs: it is the document that `simulate` keeps with --knowledge learned, of the latest ten runs of \
-each job together. `simulate` and `compare` read the history itself as well.")]
+JSON has no single runs: it is the document that `simulate` keeps with --knowledge learned, and sums up the latest ten runs of \
+each job. `simulate` and `compare` read the history file, too.")]
 pub(crate) struct History {
     /// The history that `run --history FILE` or `simulate --history FILE` keeps
     #[arg(value_name = "FILE")]

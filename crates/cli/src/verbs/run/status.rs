@@ -40,24 +40,24 @@ Examples:
   slackline status --state /var/lib/slackline/night --format json
   slackline status 17
 
-The run is that of --state, or the only one below .slackline, as for `explain` and `logs`. Nothing is locked or changed, \
-so that it may be asked at any time, also of a run that was killed. What is predicted is simulated under the policy of \
-the run, with durations as finished tasks suggest them; of a run that was stopped, as if it were resumed now.
+The run is that of --state, or the only one in .slackline, as for `explain` and `logs`. `status` locks and changes nothing, \
+so it can be used at any time, also for a run that was killed. Predictions are simulated under the policy of \
+the run, with durations estimated from finished tasks; for a stopped run, as if it were resumed now.
 
 A number is a submission of a service (`slackline serve`), as `queue` shows it; --server without one shows the service.")]
 pub(crate) struct Status {
-    /// The run, as by --state
+    /// The run, as for --state
     #[arg(value_name = "RUN", conflicts_with = "state")]
     workload: Option<PathBuf>,
-    /// The run: its state directory, its flow file or its schedule [default: the only run there is]
+    /// The run: its state directory, its flow file or its schedule [default: the only run]
     #[arg(long, value_name = "RUN")]
     state: Option<PathBuf>,
-    /// Look again every second until nothing is running any more
+    /// Update every second until the run ends
     ///
-    /// On a terminal with a view in which flows can be looked into: ? shows its keys.
+    /// On a terminal this is a live view; ? shows its keys.
     #[arg(long)]
     follow: bool,
-    /// With --follow, draw the table again and again instead of the view
+    /// With --follow, redraw the table instead of showing the live view
     #[arg(long, requires = "follow")]
     no_live: bool,
     #[command(flatten)]

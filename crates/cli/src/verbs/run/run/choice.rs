@@ -39,13 +39,13 @@ pub(super) struct JobChoice {
 /// What happens to outputs that are not those of an earlier run.
 #[derive(Args, Debug)]
 struct OutputChoice {
-    /// Keep outputs that another state directory made or that were edited: their jobs are done
+    /// Keep outputs that were edited or that another state directory made: their jobs count as finished
     ///
     /// An output has to be complete: its part files and _SUCCESS, and nothing else. Jobs that read from it run again if
     /// it changed.
     #[arg(long, hide_short_help = true, conflicts_with_all = ["again", "force", "from_job", "only"], help_heading = "Jobs")]
     adopt: bool,
-    /// Run the jobs of such outputs, and replace the outputs when the new ones are complete
+    /// Run the jobs of outputs that --adopt would keep, and replace the outputs when the new ones are complete
     #[arg(long, hide_short_help = true, conflicts_with = "adopt", help_heading = "Jobs")]
     overwrite: bool,
 }
