@@ -22,7 +22,7 @@ Examples:
 
 The same name, settings and seed give the same workload. With a name, --help lists the parameters of that generator.")]
 pub(crate) struct Generate {
-    /// Generator; without one, they are listed
+    /// Generator; without it, all generators are listed
     #[arg(value_name = "NAME", value_parser = name(), hide_possible_values = true)]
     name: Option<&'static Generator>,
     /// Set a parameter; may be given several times

@@ -25,18 +25,18 @@ Examples:
   slackline queue --all --user anna
   slackline queue --in failed,rejected --format csv
 
-One row for each flow, and one for each submission that has not started. A time after ~ is a guess: how long the tasks take is not known yet. `slackline status NUMBER` shows all of one.")]
+One row for each flow, and one for each submission that has not started. A time after ~ is a guess: the duration of the tasks is unknown. `slackline status NUMBER` shows a submission in detail.")]
 pub(crate) struct Queue {
-    /// Those that are over as well, as far as they are remembered
+    /// Include ended submissions, as long as the service keeps them
     #[arg(long)]
     all: bool,
-    /// Only those in these states: queued, opening, running, finished, failed, cancelled, rejected
+    /// Only submissions in these states: queued, opening, running, finished, failed, cancelled, rejected
     #[arg(long = "in", value_name = "STATE", value_delimiter = ',', value_parser = NamedValue::of("state", State::ALL.map(|state| (state.name(), state))), hide_possible_values = true)]
     states: Vec<State>,
-    /// Only those of this user
+    /// Only submissions of this user
     #[arg(long, value_name = "USER")]
     user: Option<String>,
-    /// Only those of this name
+    /// Only submissions of this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// At most N submissions, the latest

@@ -48,68 +48,66 @@ Examples:
   slackline submit report.toml --when '/data/in/report-*.csv' --if-late reject
   slackline submit urgent.toml --priority 10 --wait
 
-The document is sent as it is, with the directory that relative paths start from, which has to be there where the service \
-is. What is answered is on disk there. With --schedule it recurs: its five fields are minute, hour, day of month, month \
-and day of week; a time that clocks leave out when they are put forward comes as much later, and one that \
-there is twice counts once.
+The flow file is sent unchanged. Relative paths in it start from the current directory, which must exist on the machine of \
+the service. Once the command prints the number, the submission is on disk there.
+
+The five fields of --schedule are minute, hour, day of month, month and day of week. A time that does not exist when clocks go \
+forward is shifted by the same amount; a time that occurs twice counts once.
 
 With --wait-for-prediction and --if-late reject the command waits for the prediction, for at most five minutes, also through restarts \
 of the service. It does not wait if no prediction can come: the submission is held, the service drains, or files are missing. It then names the reason.
 
-Exit codes: 0 submitted (with --wait: done), 1 rejected or left out (with --wait: failed or cancelled), 2 refused, \
-3 submitted, but nothing was predicted: it stays in the queue, or on its way.")]
+Exit codes: 0 submitted (with --wait: finished), 1 rejected or skipped (with --wait: failed or cancelled), 2 refused, \
+3 submitted without a prediction: it stays in the queue, or starts.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Submit {
-    /// Flow file, whose jobs say what they run; - for standard input
+    /// Flow file, whose jobs have run sections; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Name of its outputs [default: as the file, with values of --set]
+    /// Name of the submission [default: that of the file, with --set]
     ///
-    /// Outputs are remembered by it. Of submissions of one name one runs at a time.
+    /// Submissions with the same name share finished jobs and outputs, and run one at a time.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Value of a parameter; may be given several times
     ///
-    /// With --schedule it may have the conversions of strftime, such as %Y-%m-%d, of the time of the
-    /// recurrence.
+    /// With --schedule it may have conversions of strftime, such as %Y-%m-%d, which stand for the scheduled time.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair, help_heading = "Parameters")]
     set: Vec<(String, String)>,
-    /// Values of a parameter: a flow a value
+    /// Values of a parameter: one flow for each
     #[arg(long = "for", hide_short_help = true, value_name = "NAME=VALUES", value_parser = pair, help_heading = "Parameters")]
     each: Option<(String, String)>,
     /// A deadline; may be given several times
     ///
-    /// WHEN is a duration after its release, a time of day, or a date and time, which has to be still to
-    /// come.
+    /// WHEN is a duration after the release of the flow, a time of day, or a date and time in the future.
     #[arg(long, value_name = "FLOW=WHEN", value_parser = pair, help_heading = "Policy")]
     deadline: Vec<(String, String)>,
-    /// The higher, the sooner it is taken from the queue
+    /// Priority in the queue; higher ones start first
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = value::whole::<u32>(0, u32::MAX.into()), help_heading = "Policy")]
     priority: u32,
-    /// What is done if a deadline is not expected to hold
+    /// What to do if it is likely to miss a deadline
     #[arg(long, value_name = "WHAT", default_value = "accept", value_parser = NamedValue::of("answer", [("accept", IfLate::Accept), ("reject", IfLate::Reject)]), help_heading = "Policy")]
     if_late: IfLate,
     /// Hold it until `slackline submission resume`
     #[arg(long, help_heading = "When")]
     hold: bool,
-    /// Begin when a file matches; may be given several times
+    /// Start when a file matches; may be given several times
     ///
-    /// Then each of them has to match a file. With --schedule it may have conversions, as --set; %% is a
-    /// percent sign.
+    /// Every pattern has to match a file. With --schedule it may have conversions, as in --set; %% is a percent sign.
     #[arg(long, value_name = "PATTERN", value_parser = path::text, help_heading = "When")]
     when: Vec<String>,
-    /// Begin when all of its inputs are there
+    /// Start when all of its inputs exist
     #[arg(long, help_heading = "When")]
     when_inputs: bool,
     #[command(flatten)]
     recurrence: ScheduleFlags,
-    /// What is done when one of its name is not over
+    /// What to do while an earlier submission of this name is unfinished
     #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "wait", value_parser = NamedValue::of("answer", [("wait", Overlap::Wait), ("skip", Overlap::Skip), ("replace", Overlap::Replace)]), help_heading = "When")]
     overlap: Overlap,
-    /// A word of your own: what is sent again with the same one is not submitted again
+    /// Idempotency key: a submission with a known key is not submitted again
     #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "When")]
     key: Option<String>,
-    /// Wait until it is over
+    /// Wait until it ends
     #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
     wait: bool,
     /// Wait for the prediction of its completion, and of its effect on other flows
@@ -128,15 +126,15 @@ pub(crate) struct Submit {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "When")]
 struct ScheduleFlags {
-    /// Submit it again and again: minute, hour, day of month, month, day of week
+    /// Submit it at these times: minute, hour, day of month, month, day of week
     #[arg(long, value_name = "CRON")]
     schedule: Option<String>,
     /// Time zone of --schedule [default: that of the service]
     #[arg(long, hide_short_help = true, value_name = "ZONE", requires = "schedule")]
     zone: Option<String>,
-    /// What is done about times at which the service was not there
+    /// Which times to submit that the service missed while it was down
     ///
-    /// With `all` they come together, the earliest first: with --overlap skip only that one is run.
+    /// With `all` they are submitted together, the earliest first; with --overlap skip only the earliest runs.
     #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = NamedValue::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]))]
     catch_up: CatchUp,
 }

@@ -47,18 +47,18 @@ Examples:
   slackline hadoop attach yarn://rm.example:8088 --queue etl --policy edf
   slackline hadoop attach yarn://127.0.0.1:8088 --dry-run --for 60
 
-Nothing is changed in the jobs. One may say more of itself by tags (mapreduce.job.tags): slackline.flow=NAME, \
-slackline.deadline=+SECONDS from its submission, slackline.weight=NUMBER; where there is no flow, mapreduce.workflow.* \
-and the job's name say which others it is like. What tasks take is learned from those. Whatever else is on the cluster \
-counts as slots that are taken, and is not touched.
+Jobs need no change. A job may have tags (mapreduce.job.tags): slackline.flow=NAME, \
+slackline.deadline=+SECONDS from its submission, slackline.weight=NUMBER. Without a flow, mapreduce.workflow.* \
+and the name of the job tell which earlier jobs are similar. Durations of tasks are learned from similar jobs. Slots of other \
+applications count as used, and these applications are not changed.
 
-The ResourceManager needs the plug-in (docs/hadoop.md). It is driven until ctrl-C, or for as long as --for says; then \
-the table is removed, and everything runs as it would without. If this program is killed, that is so after 30 seconds.")]
+The ResourceManager needs the plug-in (docs/hadoop.md). Slackline schedules until ctrl-C, or for the time of --for. Then \
+the table is removed, and the cluster schedules without Slackline. If this program is killed, this happens after 30 seconds.")]
 struct Attach {
-    /// The cluster, by its ResourceManager's web address
+    /// Cluster, as the web address of its ResourceManager
     #[arg(value_name = "yarn://HOST:PORT")]
     cluster: String,
-    /// A queue whose MapReduce jobs are driven, by its name or full path; may be given several times
+    /// Queue whose MapReduce jobs are scheduled, by name or full path; may be given several times
     #[arg(long, value_name = "QUEUE", default_value = "default", help_heading = "Cluster")]
     queue: Vec<String>,
     #[command(flatten)]
@@ -71,24 +71,24 @@ struct Attach {
     /// History with the durations of jobs; it also learns from these jobs
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
-    /// Only say what would be done; nothing is written to the cluster
+    /// Print what would be done, and write nothing to the cluster
     #[arg(long, help_heading = "Output")]
     dry_run: bool,
-    /// End after so long [default: never]
+    /// End after this time [default: never]
     #[arg(long = "for", value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Output")]
     lasts: Option<f64>,
-    /// Time between two tables of how things are, if something is different
+    /// Time between two status tables; a table without changes is not printed
     #[arg(long, value_name = "DURATION", default_value = "10", value_parser = value::seconds_above_zero, help_heading = "Output")]
     every: f64,
-    /// Write everything that happens to FILE, a line of JSON each
+    /// Append events to FILE, a line of JSON each
     ///
-    /// What is there already stays: lines are added. Their schema is docs/schema/attach-events.schema.json.
+    /// Their schema is docs/schema/attach-events.schema.json.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     events: Option<PathBuf>,
-    /// Say also what is seen, and what gets its ApplicationMaster
+    /// Also print new jobs, and jobs that may start their ApplicationMaster
     #[arg(long, short, conflicts_with = "quiet", help_heading = "Output")]
     verbose: bool,
-    /// Say nothing but errors, and show no table
+    /// Print errors only, and no table
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }

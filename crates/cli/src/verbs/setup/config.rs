@@ -17,13 +17,13 @@ Examples:
   slackline config
   $EDITOR \"$(slackline config --path)\"
 
-The defaults file is TOML and may say any of these:
+The defaults file is TOML and may set any of these:
   state = \"/var/lib/slackline\"   # each run has a directory below it
   history = \"~/past.history\"     # run --history
   engine = \"local:slots=4\"       # run --engine
   policy = \"edf\"                 # run --policy, simulate --policy
 
-Flags win. SLACKLINE_CONFIG names another file, or none if it is empty. Relative paths begin at the current directory.")]
+Options override it. SLACKLINE_CONFIG names another file, or none if it is empty. Relative paths start from the current directory.")]
 pub(crate) struct Config {
     /// Print only where the file is, or would be
     #[arg(long, conflicts_with_all = ["format", "output"])]

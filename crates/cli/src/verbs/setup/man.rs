@@ -17,10 +17,9 @@ Examples:
   slackline man simulate | man -l -
   slackline man --output /usr/local/share/man/man1")]
 pub(crate) struct Man {
-    /// The verb [default: the program as a whole]
+    /// The command [default: the whole program]
     verb: Option<String>,
-    /// Write the pages of the program and of all verbs into DIR instead: slackline.1, slackline-run.1 and so
-    /// on
+    /// Write the pages of the program and of all commands into DIR: slackline.1, slackline-run.1 and so on
     #[arg(long, short, value_name = "DIR", conflicts_with = "verb")]
     output: Option<PathBuf>,
 }
