@@ -241,7 +241,7 @@ impl Cli {
 /// Reads arguments, the name of the program first.
 ///
 /// # Errors
-/// Arguments that are none; a wish for help or the version.
+/// Arguments that are none; a request for help or the version.
 pub(crate) fn parse(
     tables: &Tables,
     defaults: &Defaults,

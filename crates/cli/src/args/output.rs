@@ -334,7 +334,9 @@ impl TableArgs {
         let is_table = output.form() == F::ALL[0].0;
         if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && !is_table) {
             let form = output.form().name();
-            bail!("--{flag}: found --format {form}, expected a table: {form} has everything");
+            bail!(
+                "--{flag}: found --format {form}, expected a table: {form} always has all columns and rows"
+            );
         }
         let columns = View { columns: self.columns.clone(), ..out::view(output.file()) };
         columns.check(names).context("--columns")?;

@@ -68,11 +68,7 @@ impl RunSelector<'_> {
                 [] => bail!("{}: found no run; name its state directory with --state DIR", states.display()),
                 many => {
                     let names: Vec<String> = many.iter().map(|path| path.display().to_string()).collect();
-                    bail!(
-                        "{} runs found; choose one with --state: {}",
-                        many.len(),
-                        listed(&names)
-                    )
+                    bail!("{} runs found; choose one with --state: {}", many.len(), listed(&names))
                 }
             },
         }

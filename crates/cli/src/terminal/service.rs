@@ -58,7 +58,7 @@ pub(crate) fn verdict(flow: &Flow, now: Timestamp) -> &'static str {
 fn mood(flow: &Flow, now: Timestamp) -> Mood {
     match verdict(flow, now) {
         "failed" | "late" | "late already" => Mood::Bad,
-        "likely late" => Mood::Doubtful,
+        "likely late" => Mood::Warning,
         "on time" | "done" => Mood::Good,
         _ => Mood::Plain,
     }

@@ -285,10 +285,10 @@ fn machines_that_are_not_there_are_said_and_the_others_continue_without_them() {
     );
     assert_eq!(machines(&dir), ["n1".to_owned()].into());
     checked(&dir);
-    write_program(&dir.join("reach"), "#!/bin/sh\necho nobody >&2\nexit 255\n");
+    write_program(&dir.join("reach"), "#!/bin/sh\necho refused >&2\nexit 255\n");
     let ran = slackline(&dir, &[&RUN[..], &["--again"]].concat());
     assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
-    for word in ["found no machine that answers", "n1: its agent ended without an answer: nobody", "n2: its"]
+    for word in ["found no machine that answers", "n1: its agent ended without an answer: refused", "n2: its"]
     {
         assert!(ran.err.contains(word), "{word:?} in {}", ran.err);
     }

@@ -202,11 +202,7 @@ fn a_dry_run_says_what_would_be_done_and_touches_nothing() {
     let before = files(&dir);
     let dry = run(&dir, &["--dry-run"]);
     assert_eq!(dry.code, Some(0), "{}{}", dry.out, dry.err);
-    assert!(
-        dry.out.contains("it was not done before") && dry.out.contains("8 jobs to run"),
-        "{}",
-        dry.out
-    );
+    assert!(dry.out.contains("it was not done before") && dry.out.contains("8 jobs to run"), "{}", dry.out);
     assert!(files(&dir) == before, "something was written");
     for more in [["--format", "json"], ["-o", "dry.csv"]] {
         let refused = run(&dir, &[&["--dry-run"][..], &more].concat());

@@ -154,7 +154,7 @@ fn as_much_is_reported_as_is_wanted() {
     assert!(quiet.err.contains("bad/k failed, attempt 2, the last"), "{}", quiet.err);
     assert!(!quiet.err.contains("good/j done"), "{}", quiet.err);
     let verbose = slackline(&dir, &[&RUN[..], &["-v", "--again", "--attempts", "2"]].concat());
-    for words in ["good/j started", "good/j done after"] {
+    for words in ["good/j started", "good/j finished after"] {
         assert!(verbose.err.contains(words), "{words:?} in {}", verbose.err);
     }
     assert_eq!(slackline(&dir, &[&RUN[..], &["-q", "-v"]].concat()).code, Some(2));
@@ -182,7 +182,9 @@ fn two_runs_of_one_user_know_of_each_other() {
     let second = family.slackline(&dir, &other);
     assert_eq!(second.code, Some(0), "{}{}", second.out, second.err);
     assert!(
-        second.err.contains("1 other run is running on this machine with 2 slots, in addition to the 2 of this run"),
+        second.err.contains(
+            "1 other run is running on this machine with 2 slots, in addition to the 2 of this run"
+        ),
         "{}",
         second.err
     );
@@ -211,7 +213,9 @@ fn clean_removes_states_of_runs_that_have_ended_and_nothing_else() {
     assert!(dry.contains("stays: a process uses it") && dry.contains("would be removed"), "{dry}");
     assert!(state("other").join("journal.log").exists());
     assert!(done(&dir, &["clean", "--all", "--older-than", "1d"]).contains("stays: it is not old enough"));
-    assert!(done(&dir, &["clean", "--all", "--larger-than", "1GiB"]).contains("stays: it is not large enough"));
+    assert!(
+        done(&dir, &["clean", "--all", "--larger-than", "1GiB"]).contains("stays: it is not large enough")
+    );
     done(&dir, &["clean", "--all", "--intermediates"]);
     assert!(state("other").join("journal.log").exists() && !state("other").join("maps").exists());
     assert!(done(&dir, &["status", "other.toml"]).contains("finished: started at"));

@@ -256,9 +256,9 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
             signal == "KILL" || matches!(status.code(), Some(0 | 130)) || status.signal().is_some();
         assert!(is_right, "{signal} to the {to}: {status:?}: {}", read(&dir.join("err")));
         let is_over = is_over || status.success();
-        let going_on = "resuming the run: ";
+        let resuming = "resuming the run: ";
         let err = read(&dir.join("err"));
-        resumed += u64::from(err.contains(going_on) && !err.contains(&format!("{going_on}0 tasks")));
+        resumed += u64::from(err.contains(resuming) && !err.contains(&format!("{resuming}0 tasks")));
         if is_over {
             assert_eq!(results(dir), expected);
             checked(dir);
@@ -437,7 +437,11 @@ jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], out
     let before = fs::read(dir.join("past.history")).expect("the store");
     let args = ["simulate", "state/workload.json", "--policy", "fifo", "--knowledge", "learned", "--history"];
     let simulated = slackline(&dir, &[&args[..], &["past.history"]].concat());
-    assert!(simulated.code == Some(0) && simulated.err.contains("this simulation is not added"), "{}", simulated.err);
+    assert!(
+        simulated.code == Some(0) && simulated.err.contains("this simulation is not added"),
+        "{}",
+        simulated.err
+    );
     assert!(fs::read(dir.join("past.history")).expect("the store") == before);
     let exported = slackline(&dir, &["history", "past.history", "--output", "past.json"]);
     assert_eq!(exported.code, Some(0), "{}", exported.err);

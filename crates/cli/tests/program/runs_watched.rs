@@ -112,9 +112,7 @@ fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_reported() {
     done(&dir, &["run", "a.toml"]);
     assert!(done(&dir, &["status"]).starts_with(".slackline/a: finished"));
     done(&dir, &["run", "b.toml"]);
-    assert!(
-        refused(&["status"]).contains("2 runs found; choose one with --state: .slackline/a, ")
-    );
+    assert!(refused(&["status"]).contains("2 runs found; choose one with --state: .slackline/a, "));
     assert!(done(&dir, &["status", "b.toml"]).starts_with(".slackline/b: finished"));
     assert!(done(&dir, &["status", ".slackline/b", "--format", "csv"]).contains("\nf,finished,0,"));
     assert!(refused(&["status", "c.toml"]).contains(".slackline/c: found no run, expected"));
@@ -258,7 +256,8 @@ fn jobs_that_earlier_runs_have_done_are_in_the_status() {
         let seen = status(&dir);
         assert_eq!((&seen["kept"], &seen["tasks"]), (&expected, &1.into()), "{command}");
         let printed = printed(&dir);
-        let (_, section) = printed.split_once("\nfinished by earlier runs:\n").expect("there is such a section");
+        let (_, section) =
+            printed.split_once("\nfinished by earlier runs:\n").expect("there is such a section");
         let row = section.lines().last().expect("a row");
         assert!(
             row.split_whitespace().collect::<Vec<_>>().starts_with(&["f", "a", "1", "task"]),

@@ -29,8 +29,7 @@ fn wait_returns_with_the_reason_if_a_flow_cannot_start() {
     let place = place("serve-undecided");
     let mut service = place.serve(&[]);
     let held = answered(&place, &["submit", "flow.toml", "--hold", "--wait-for-prediction"]);
-    let words =
-        "flow is submitted as 1: held\nno prediction: it is held (slackline submission resume 1)\n";
+    let words = "flow is submitted as 1: held\nno prediction: it is held (slackline submission resume 1)\n";
     assert_eq!(held, (Some(3), words.into(), String::new()));
     let (code, out, err) =
         answered(&place, &["submit", "flow.toml", "--name", "q", "--hold", "--if-late", "reject", "--quiet"]);

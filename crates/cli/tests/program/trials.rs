@@ -101,11 +101,7 @@ fn groups_are_tables_and_csv() {
     let csv = done(&["compare", NIGHTLY, "-p", "fifo", "--by", "size", "--format", "csv"]);
     assert!(csv.starts_with("policy,size,flows,makespan,"), "{csv}");
     let none = run(&["compare", NIGHTLY, "-p", "fifo", "--by", "user"]);
-    assert!(
-        none.code == Some(2) && none.err.contains("--by: found user, which no flow of"),
-        "{}",
-        none.err
-    );
+    assert!(none.code == Some(2) && none.err.contains("--by: found user, which no flow of"), "{}", none.err);
     assert_eq!(run(&["compare", NIGHTLY, "--by", "size", "--format", "json"]).code, Some(2));
 }
 

@@ -47,8 +47,8 @@ pub(crate) enum Mood {
     Plain,
     /// It is done as it should be.
     Good,
-    /// It is going to be late.
-    Doubtful,
+    /// It is likely to be late.
+    Warning,
     /// It is late or has failed.
     Bad,
 }
@@ -98,7 +98,7 @@ fn mood(flow: &FlowState, now: f64) -> Mood {
         (FlowStatus::Failed, _) | (FlowStatus::Finished, Some(true)) => Mood::Bad,
         (FlowStatus::Finished, _) => Mood::Good,
         (_, Some(true)) if flow.deadline.is_some_and(|deadline| now > deadline) => Mood::Bad,
-        (_, Some(true)) => Mood::Doubtful,
+        (_, Some(true)) => Mood::Warning,
         _ => Mood::Plain,
     }
 }

@@ -140,7 +140,7 @@ fn colour(mood: Mood) -> Style {
     match mood {
         Mood::Plain => Style::new(),
         Mood::Good => Style::new().fg(Color::Green),
-        Mood::Doubtful => Style::new().fg(Color::Yellow),
+        Mood::Warning => Style::new().fg(Color::Yellow),
         Mood::Bad => Style::new().fg(Color::Red),
     }
 }

@@ -149,7 +149,9 @@ impl Capacity {
             UntilArg::Whole(condition) => Ok(condition.clone()),
             UntilArg::Metric(metric) => {
                 let limit = limits.next().with_context(|| {
-                    format!("--until: found {metric} without a limit, expected {metric}:N, or --at-most N beside it")
+                    format!(
+                        "--until: found {metric} without a limit, expected {metric}:N, or --at-most N with it"
+                    )
                 })?;
                 format!("{metric}<={limit}").parse().with_context(|| format!("--at-most {limit}"))
             }
@@ -158,7 +160,7 @@ impl Capacity {
         match limits.next() {
             Some(limit) => {
                 bail!(
-                    "--at-most: found {limit}, which belongs to no --until, expected --until METRIC beside it"
+                    "--at-most: found {limit}, which belongs to no --until, expected --until METRIC with it"
                 )
             }
             None => Ok(conditions),

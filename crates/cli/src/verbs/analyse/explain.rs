@@ -239,7 +239,10 @@ fn of_schedule(
     let instance = &loaded.instance;
     let schedule = document.read(instance)?;
     if let Err(violation) = judge::check(instance, &schedule) {
-        out::warn(format_args!("{}: the schedule is not feasible, so the explanation may be wrong: {violation}", written.name));
+        out::warn(format_args!(
+            "{}: the schedule is not feasible, so the explanation may be wrong: {violation}",
+            written.name
+        ));
     }
     let plan = is_plan(&schedule, &document.meta);
     write_explanation(
@@ -325,7 +328,10 @@ fn workload(
         out::warn(format_args!("{}: does not name its workload", written.name));
     }
     if let Err(wrong) = document.made_for(&source) {
-        bail!("{wrong}{}", if args.workload.is_some() { "" } else { "; name its workload with --workload FILE" });
+        bail!(
+            "{wrong}{}",
+            if args.workload.is_some() { "" } else { "; name its workload with --workload FILE" }
+        );
     }
     let options = WorkloadOptions { importers: tables.importers.clone(), ..WorkloadOptions::default() };
     Ok(document.load(&source, options, None)?)
@@ -336,10 +342,7 @@ fn workload_beside(schedule: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let known = BESIDE.map(|name| schedule.with_file_name(name));
     let there = known.into_iter().find(|path| schedule.as_os_str() != "-" && path.is_file());
     there.ok_or_else(|| {
-        anyhow!(
-            "{name}: found no {} next to it; name its workload with --workload FILE",
-            BESIDE[0]
-        )
+        anyhow!("{name}: found no {} next to it; name its workload with --workload FILE", BESIDE[0])
     })
 }
 

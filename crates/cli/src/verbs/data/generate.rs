@@ -70,9 +70,7 @@ pub(crate) fn run(args: &Generate) -> anyhow::Result<Answer> {
         None if args.list => generators().iter().map(describe).collect::<Vec<_>>().join("\n"),
         None => {
             if file.is_some() {
-                anyhow::bail!(
-                    "--output: missing argument NAME; `slackline generate` lists the generators"
-                );
+                anyhow::bail!("--output: missing argument NAME; `slackline generate` lists the generators");
             }
             let names = generators().iter().map(|one| (one.name.to_owned(), one.summary.to_owned()));
             wrapped(&names.collect::<Vec<_>>(), COLUMNS)

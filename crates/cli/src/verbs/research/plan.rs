@@ -95,9 +95,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
         None => plan::default_policy(&loaded.instance, &tables.policies).with_context(|| {
             let planners = plan::planners(&loaded.instance, &tables.policies);
             let planners = planners.iter().map(PolicySpec::name).collect::<Vec<_>>().join(", ");
-            format!(
-                "no default policy plans these flows and machines; pass --policy with one of {planners}"
-            )
+            format!("no default policy plans these flows and machines; pass --policy with one of {planners}")
         })?,
     };
     if args.output.form() == Form::Plan && policy.plan_form() != PlanForm::Progress {

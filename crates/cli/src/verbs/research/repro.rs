@@ -113,9 +113,8 @@ fn name() -> NamedValue<Experiments> {
         }
         let (id, figure) = text.split_once('/').map_or((text, None), |(id, figure)| (id, Some(figure)));
         let found = experiments().iter().find(|experiment| experiment.id == id);
-        let unknown = || {
-            unknown("experiment", id, &names) + "; your own specification is a file that ends in .toml"
-        };
+        let unknown =
+            || unknown("experiment", id, &names) + "; your own specification is a file that ends in .toml";
         let experiment = *found.ok_or_else(unknown)?;
         Ok::<_, String>(Experiments::Known { experiment, figure: figure.map(str::to_owned) })
     })

@@ -184,9 +184,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     let name = request.short_name().to_owned();
     if args.choice.dry_run {
         if args.output.form() != Form::Table {
-            bail!(
-                "--dry-run: found csv or json, by --format or the name of the output, expected a table"
-            );
+            bail!("--dry-run: found csv or json, by --format or the name of the output, expected a table");
         }
         if args.report.is_asked() {
             bail!("--dry-run: found --report, expected only one of them: a dry run has no report");
@@ -292,9 +290,7 @@ impl Sink for EventFile {
         self.events.end(ending);
         if let Some(problem) = self.events.problem() {
             let path = self.path.display();
-            out::warn(format_args!(
-                "--events: {path}: cannot be written, so lines are missing: {problem}"
-            ));
+            out::warn(format_args!("--events: {path}: cannot be written, so lines are missing: {problem}"));
         }
     }
 }
@@ -364,7 +360,11 @@ impl Run {
                 .iter()
                 .map(|other| format!("{} ({})", other.state, counted(other.slots.into(), "slot")))
                 .collect();
-            let advice = if self.engine.is_on("share") { "" } else { "; --engine local:share=on takes half of the slots" };
+            let advice = if self.engine.is_on("share") {
+                ""
+            } else {
+                "; --engine local:share=on takes half of the slots"
+            };
             out::warn(format_args!(
                 "{} running on this machine with {}, in addition to the {slots} of this run: {}{advice}",
                 counted(others.len() as u64, "other run") + if others.len() == 1 { " is" } else { " are" },

@@ -64,7 +64,7 @@ pub(crate) struct Submit {
     /// Flow file, whose jobs have run sections; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Name of the submission [default: that of the file, with --set]
+    /// Name of the submission [default: from the file name and --set]
     ///
     /// Submissions with the same name share finished jobs and outputs, and run one at a time.
     #[arg(long, value_name = "NAME")]
@@ -245,7 +245,9 @@ impl Submit {
             }
             if !self.wait && is_late && is_rejected {
                 let time = duration(WAIT);
-                out::talk(format_args!("{number}: a deadline will be missed, but the service has not rejected it within {time}"));
+                out::talk(format_args!(
+                    "{number}: a deadline will be missed, but the service has not rejected it within {time}"
+                ));
                 return Ok(wait_result);
             }
             if let Some(Reason { words, stays }) = reason {
@@ -315,9 +317,12 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
         service => service?,
     };
     if service.draining {
-        return stays("the service drains: no new submission starts (slackline serve drain --undo)".to_owned());
+        return stays(
+            "the service drains: no new submission starts (slackline serve drain --undo)".to_owned(),
+        );
     }
-    let words = shown.why.clone().unwrap_or_else(|| "other submissions are before it in the queue".to_owned());
+    let words =
+        shown.why.clone().unwrap_or_else(|| "other submissions are before it in the queue".to_owned());
     // It is unknown when files arrive, but files that exist are found within some seconds.
     let stays = shown.missing.is_some() && seconds > FILES;
     Ok(Some(Reason { words, stays }))
@@ -495,7 +500,8 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
         };
         let chance =
             flow.chance.map_or_else(String::new, |chance| format!(", chance of meeting it: {chance:.0} %"));
-        let _ = writeln!(text, "{}: finishes at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
+        let _ =
+            writeln!(text, "{}: finishes at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
     }
     for late in &prediction.makes_late {
         let _ = writeln!(
@@ -514,7 +520,9 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
             Remedy::Deadline { flow, deadline } => {
                 format!("{flow}: would meet a deadline of {}\n", clock(*deadline))
             }
-            Remedy::Slots { flow, slots } => format!("{flow}: would meet its deadline with {}\n", counted(*slots, "slot")),
+            Remedy::Slots { flow, slots } => {
+                format!("{flow}: would meet its deadline with {}\n", counted(*slots, "slot"))
+            }
             Remedy::Hold { flow, numbers } => {
                 let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
                 format!(
@@ -523,7 +531,10 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
                 )
             }
             Remedy::Nothing { flow, alone } => {
-                format!("{flow}: cannot meet its deadline: alone on the cluster it finishes at {}\n", clock(*alone))
+                format!(
+                    "{flow}: cannot meet its deadline: alone on the cluster it finishes at {}\n",
+                    clock(*alone)
+                )
             }
         }]);
     }

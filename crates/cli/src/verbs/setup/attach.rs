@@ -101,13 +101,13 @@ pub(crate) fn run(args: &Hadoop) -> anyhow::Result<Answer> {
 fn attach(args: &Attach) -> anyhow::Result<Answer> {
     let policy = args.policy_timeout.of(args.policy.clone());
     input::report_remarks(std::slice::from_ref(&policy));
-    let wish = AttachOptions {
+    let options = AttachOptions {
         dry_run: args.dry_run,
         every: Duration::from_secs_f64(args.every),
         lasts: args.lasts.map(Duration::from_secs_f64),
         ..AttachOptions::new(args.queue.clone())
     };
-    let cluster = Cluster::ask(&args.cluster, &args.flags.settings()?, wish)?;
+    let cluster = Cluster::ask(&args.cluster, &args.flags.settings()?, options)?;
     cluster.remarks().iter().for_each(out::warn);
     let has_table = cluster.table().is_some();
     let events = args.events.as_deref();
@@ -149,7 +149,10 @@ fn ended(has_table: bool, closed: &AttachSummary) -> String {
     let table = if has_table { "the table is removed" } else { "no table was written" };
     match closed.raised.len() as u64 {
         0 => format!("ended: {table}, and the cluster schedules without Slackline"),
-        raised => format!("ended: {table}; raised priorities remain on {} (see above)", counted(raised, "application")),
+        raised => format!(
+            "ended: {table}; raised priorities remain on {} (see above)",
+            counted(raised, "application")
+        ),
     }
 }
 
@@ -212,9 +215,7 @@ impl AttachDisplay {
     fn close(&self, path: Option<&Path>) {
         if let (Some(problem), Some(path)) = (self.events.as_ref().and_then(Events::problem), path) {
             let path = path.display();
-            out::warn(format_args!(
-                "--events: {path}: cannot be written, so lines are missing: {problem}"
-            ));
+            out::warn(format_args!("--events: {path}: cannot be written, so lines are missing: {problem}"));
         }
     }
 

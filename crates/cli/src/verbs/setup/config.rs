@@ -39,8 +39,8 @@ pub(crate) fn is_path(args: &Config) -> bool {
 
 pub(crate) fn run(args: &Config, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     if args.path {
-        let file =
-            defaults::file().context("no directory for a defaults file; name the file with SLACKLINE_CONFIG=FILE")?;
+        let file = defaults::file()
+            .context("no directory for a defaults file; name the file with SLACKLINE_CONFIG=FILE")?;
         out::text(None, &format!("{}\n", file.display()))?;
         return Ok(Answer::Yes);
     }

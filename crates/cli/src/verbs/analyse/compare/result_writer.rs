@@ -113,9 +113,10 @@ impl ResultWriter<'_> {
         const TIMES: &str = "times without a unit are in seconds";
         let objective = &rounds[0].objective_text;
         // A bound holds for the durations of the workload, not for distorted ones.
-        let no_bound = self.args.simulation.options().distorts().then_some(
-            "no lower bound and no gaps, because --jitter changes the durations of the workload",
-        );
+        let no_bound =
+            self.args.simulation.options().distorts().then_some(
+                "no lower bound and no gaps, because --jitter changes the durations of the workload",
+            );
         let is_swept = self.args.shape.sizes().len() > 1;
         match (rounds, no_bound) {
             ([_], None) if is_swept => format!("cost: {objective}; {TIMES}"),

@@ -33,7 +33,8 @@ pub(super) fn run(args: &Repro, dir: &Path) -> anyhow::Result<Answer> {
     let (mut made, mut at, mut kept) = (Vec::new(), 0, 0);
     for requested in requested {
         let folder = dir.join(&requested.id);
-        std::fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be created", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("{}: cannot be created", folder.display()))?;
         let mut shown = Vec::new();
         for figure in &requested.figures {
             at += 1;
@@ -54,7 +55,9 @@ pub(super) fn run(args: &Repro, dir: &Path) -> anyhow::Result<Answer> {
         });
     }
     if kept > 0 {
-        out::talk(format_args!("{kept} of {all} figures exist already and are kept; --again makes them again"));
+        out::talk(format_args!(
+            "{kept} of {all} figures exist already and are kept; --again makes them again"
+        ));
     }
     // What is in print is shown where every paper is.
     let printed = if args.experiment.is_none() && args.own().is_none() {

@@ -115,7 +115,7 @@ impl RunDisplay {
         }
     }
 
-    /// Prints the decision on a job if it was done and is executed again.
+    /// Prints the decision on a job if it was finished and runs again.
     fn verdict(&mut self, job: &JobVerdict) {
         match &job.verdict {
             Verdict::Kept => self.kept += 1,
@@ -182,7 +182,10 @@ impl Sink for RunDisplay {
                  are read as UTC"
             )),
             Note::ClusterLeftOut => {
-                out::talk(format_args!("{}: its cluster is ignored: the engine has its own machines", self.name));
+                out::talk(format_args!(
+                    "{}: its cluster is ignored: the engine has its own machines",
+                    self.name
+                ));
             }
             Note::LateAlready { flow, when } => out::warn(format_args!(
                 "flow {flow} is already late: its deadline, {when}, was before the start of the run; it runs anyway"
@@ -211,7 +214,7 @@ impl Sink for RunDisplay {
                 out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
             }
             Note::Memory(by) if self.verbosity == Verbosity::Verbose => {
-                out::talk(format_args!("memory of commands is held by {by}"));
+                out::talk(format_args!("the memory of commands is limited by {by}"));
             }
             Note::Waiting(what) => out::talk(what),
             Note::HistoryUnwritten(error) => {
@@ -263,7 +266,7 @@ impl Sink for RunDisplay {
                 }
             }
             RunEvent::TaskFinished { task, seconds } => {
-                self.say_task(now, *task, &format!("done after {}", duration(*seconds)));
+                self.say_task(now, *task, &format!("finished after {}", duration(*seconds)));
                 let flow = self.jobs[task.job as usize].flow;
                 self.flows[flow].done += 1;
             }
