@@ -334,9 +334,7 @@ impl TableArgs {
         let is_table = output.form() == F::ALL[0].0;
         if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && !is_table) {
             let form = output.form().name();
-            bail!(
-                "--{flag}: found --format {form}, expected a table: {form} always has all columns and rows"
-            );
+            bail!("--{flag}: found --format {form}, expected a table: {form} is always whole");
         }
         let columns = View { columns: self.columns.clone(), ..out::view(output.file()) };
         columns.check(names).context("--columns")?;

@@ -149,9 +149,7 @@ impl Capacity {
             UntilArg::Whole(condition) => Ok(condition.clone()),
             UntilArg::Metric(metric) => {
                 let limit = limits.next().with_context(|| {
-                    format!(
-                        "--until: found {metric} without a limit, expected {metric}:N, or --at-most N with it"
-                    )
+                    format!("--until: found {metric} without a limit, expected {metric}:N, or --at-most N beside it")
                 })?;
                 format!("{metric}<={limit}").parse().with_context(|| format!("--at-most {limit}"))
             }

@@ -240,7 +240,7 @@ fn of_schedule(
     let schedule = document.read(instance)?;
     if let Err(violation) = judge::check(instance, &schedule) {
         out::warn(format_args!(
-            "{}: the schedule is not feasible, so the explanation may be wrong: {violation}",
+            "{}: not feasible, so the explanation may be wrong: {violation}",
             written.name
         ));
     }
@@ -328,10 +328,7 @@ fn workload(
         out::warn(format_args!("{}: does not name its workload", written.name));
     }
     if let Err(wrong) = document.made_for(&source) {
-        bail!(
-            "{wrong}{}",
-            if args.workload.is_some() { "" } else { "; name its workload with --workload FILE" }
-        );
+        bail!("{wrong}{}", if args.workload.is_some() { "" } else { "; pass it with --workload FILE" });
     }
     let options = WorkloadOptions { importers: tables.importers.clone(), ..WorkloadOptions::default() };
     Ok(document.load(&source, options, None)?)

@@ -360,11 +360,7 @@ impl Run {
                 .iter()
                 .map(|other| format!("{} ({})", other.state, counted(other.slots.into(), "slot")))
                 .collect();
-            let advice = if self.engine.is_on("share") {
-                ""
-            } else {
-                "; --engine local:share=on takes half of the slots"
-            };
+            let advice = if self.engine.is_on("share") { "" } else { "; --engine local:share=on takes half" };
             out::warn(format_args!(
                 "{} running on this machine with {}, in addition to the {slots} of this run: {}{advice}",
                 counted(others.len() as u64, "other run") + if others.len() == 1 { " is" } else { " are" },

@@ -331,12 +331,7 @@ fn submission_text(one: &Submission, view: &View) -> String {
     );
     let mut text = fitted(&headline, view.width);
     if let Some(occurrence) = &one.occurrence {
-        let _ = writeln!(
-            text,
-            "scheduled by {} for {}",
-            occurrence.recurrence,
-            service::clock(occurrence.at, now)
-        );
+        let _ = writeln!(text, "schedule {}, {}", occurrence.recurrence, service::clock(occurrence.at, now));
     }
     if let Some(unpredicted) = &one.unpredicted {
         text.push_str(&fitted(&format!("{}\n", service::localised(unpredicted, now)), view.width));

@@ -57,11 +57,7 @@ pub(super) fn run(
     let seed = args.shape.root_seed();
     let options = args.simulation.options().resolve(workload.empty(), seed, &past.history)?;
     if let Some(why) = needs_whole(workload.empty(), &options) {
-        return if args.stream {
-            bail!("--stream: {why}, which is impossible with a stream")
-        } else {
-            Ok(None)
-        };
+        return if args.stream { bail!("--stream: {why}; omit --stream") } else { Ok(None) };
     }
     let answer = simulate(args, view, past, workload, &options)?;
     Ok(Some(answer))

@@ -55,9 +55,7 @@ pub(super) fn run(args: &Repro, dir: &Path) -> anyhow::Result<Answer> {
         });
     }
     if kept > 0 {
-        out::talk(format_args!(
-            "{kept} of {all} figures exist already and are kept; --again makes them again"
-        ));
+        out::talk(format_args!("{kept} of {all} figures exist and are kept; --again makes them again"));
     }
     // What is in print is shown where every paper is.
     let printed = if args.experiment.is_none() && args.own().is_none() {

@@ -182,10 +182,7 @@ impl Sink for RunDisplay {
                  are read as UTC"
             )),
             Note::ClusterLeftOut => {
-                out::talk(format_args!(
-                    "{}: its cluster is ignored: the engine has its own machines",
-                    self.name
-                ));
+                out::talk(format_args!("{}: its cluster is ignored: the engine has its own", self.name));
             }
             Note::LateAlready { flow, when } => out::warn(format_args!(
                 "flow {flow} is already late: its deadline, {when}, was before the start of the run; it runs anyway"
