@@ -260,7 +260,7 @@ impl Submit {
                 }
             }
             if !self.wait && is_late {
-                let words = format!("none was made within {}", duration(WAIT));
+                let words = format!("the prediction takes longer than {}", duration(WAIT));
                 return Ok(WaitResult { waits: Some(words), ..wait_result });
             }
             let has_begun = wait_result.shown.as_ref().is_some_and(|shown| shown.state == State::Running);
