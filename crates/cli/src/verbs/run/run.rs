@@ -143,7 +143,7 @@ struct ProgressFlags {
 struct HookFlags {
     /// Command to run when the run ends, also if it fails
     ///
-    /// `sh -c` runs it beside the run, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW,
+    /// `sh -c` runs it in parallel, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW,
     /// SLACKLINE_STATE and SLACKLINE_MESSAGE in its environment. At the end `run` waits for it for at
     /// most 10 seconds. If it fails, a warning is printed.
     #[arg(long = "on-end", hide_short_help = true, value_name = "COMMAND", value_parser = path::command)]

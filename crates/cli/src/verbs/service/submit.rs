@@ -113,7 +113,7 @@ pub(crate) struct Submit {
     /// Wait for the prediction of its completion, and of its effect on other flows
     #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
     wait_for_prediction: bool,
-    /// Print the number of the submission alone
+    /// Print only the number of the submission
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
     #[command(flatten)]

@@ -39,7 +39,7 @@ pub(crate) struct Compare {
     /// As in fifo,fair:by=flow. The default has edf only if flows have deadlines. If the folder of a Hadoop
     /// log has capacity-scheduler.xml or fair-scheduler.xml, that scheduler replaces fifo. If the log has
     /// recorded times, recorded comes first. all means the baselines and the policies of the papers; name rule,
-    /// auto and Hadoop's schedulers beside it, as in all,auto. Everything after command: is one program with its
+    /// auto and Hadoop's schedulers in addition, as in all,auto. Everything after command: is one program with its
     /// arguments, also commas.
     #[arg(long, short, value_name = "P,Q", value_parser = policy::several_of_standard(), help_heading = "Policy")]
     pub(super) policies: Vec<policy::PolicyList>,
