@@ -241,7 +241,7 @@ impl Cli {
 /// Reads arguments, the name of the program first.
 ///
 /// # Errors
-/// Arguments that are none; a wish for help or the version.
+/// Arguments that are none; a request for help or the version.
 pub(crate) fn parse(
     tables: &Tables,
     defaults: &Defaults,
@@ -307,13 +307,13 @@ fn owner_of_option(verb: Option<&str>, flag: &str, tables: &Tables) -> Option<St
     } else {
         ("--from", tables.importers.all().iter().find(|format| has_it(format.params))?.name)
     };
-    Some(format!("an option of one engine or format is part of its name: {option} {owner}:{name}=VALUE"))
+    Some(format!("an option of an engine or format follows its name: {option} {owner}:{name}=VALUE"))
 }
 
 /// The verb with a command of this name.
 fn verb_with_command(name: &str) -> Option<String> {
     let verb = Verb::commands(|_| true).find(|verb| verb.find_subcommand(name).is_some())?;
-    Some(format!("there is `slackline {} {name}`", verb.get_name()))
+    Some(format!("use `slackline {} {name}`", verb.get_name()))
 }
 
 /// Runs the verb.

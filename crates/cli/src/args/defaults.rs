@@ -193,7 +193,7 @@ fn text(path: &Path, is_named: bool) -> std::io::Result<String> {
     if is_named || std::fs::metadata(path)?.is_file() {
         std::fs::read_to_string(path)
     } else {
-        Err(std::io::Error::other("found something else, expected a file"))
+        Err(std::io::Error::other("it is not a regular file"))
     }
 }
 

@@ -74,10 +74,10 @@ impl Args for EngineFlags {
             .action(ArgAction::Append)
             .default_value(engines.all()[0].name)
             .value_parser(parser(engines))
-            .help("What runs the tasks")
+            .help("Engine that runs the tasks")
             .long_help(
-                "What runs the tasks, with options as in local:slots=4,split=32MiB\n\n\
-                 --engine NAME --help lists the options of an engine. With several --engine the options add up.",
+                "Engine that runs the tasks, with options as in local:slots=4,split=32MiB\n\n\
+                 --engine NAME --help lists the options of an engine. If --engine is given several times, the options add up.",
             )
             .help_heading(Table::Engines.heading());
         command.arg(engine)
@@ -157,10 +157,10 @@ mod tests {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct TaskRules {
-    /// How often a task may fail before its flow fails
+    /// Attempts of a task; if the last one fails, its flow fails
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = value::whole::<u16>(1, u16::MAX.into()))]
     pub(crate) attempts: u16,
-    /// Fraction of maps after which reduces may take slots; 1 for not early
+    /// Fraction of finished maps at which reduces may take slots; 1 for all maps
     #[arg(long, hide_short_help = true, value_name = "F", default_value = "1", value_parser = value::fraction)]
     pub(crate) slowstart: f64,
 }

@@ -33,7 +33,7 @@ impl HistoryFile {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                out::talk(format_args!("{name}: does not exist, so nothing is known yet"));
+                out::talk(format_args!("{name}: does not exist; the simulation starts without a history"));
                 return Ok(Self::default());
             }
             Err(error) => return Err(error).with_context(|| format!("{name}: cannot be read")),
@@ -48,7 +48,7 @@ impl HistoryFile {
     /// Errors of the file system.
     pub(crate) fn replace(&self, path: &Path, history: &History) -> anyhow::Result<()> {
         if self.is_store {
-            out::talk(format_args!("{}: holds real runs, and stays as it is", path.display()));
+            out::talk(format_args!("{}: has real runs, so this simulation is not added", path.display()));
             return Ok(());
         }
         write(path, history)

@@ -36,7 +36,7 @@ fn options_of(importer: &Importer, text: &str) -> Result<Vec<(String, String)>, 
     let params = importer.params;
     let read = |(name, value): (&str, &str)| {
         if name == SEED.name {
-            return Err(format!("found parameter {name:?}, expected --seed beside --from"));
+            return Err(format!("found parameter {name:?}, expected the option --seed"));
         }
         let is_file = params.iter().any(|param| param.name == name && param.values == Values::TextOfFile);
         let value = if is_file { value::text_of(value)? } else { value.to_owned() };
@@ -65,8 +65,8 @@ impl Args for ImportFlags {
             .help("Format of the workload [default: guessed]")
             .long_help(
                 "Format of the workload, with options as in swf:slot-cores=4 [default: guessed from the name and the \
-                 content]\n\n`slackline import --from FORMAT --help` lists the options of a format: what an importer assumes \
-                 where a file is silent.",
+                 content]\n\n`slackline import --from FORMAT --help` lists the options of a format, for values that \
+                 its files do not have.",
             )
             .help_heading("Workload");
         command.arg(from)

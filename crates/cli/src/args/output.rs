@@ -186,8 +186,8 @@ impl<F: Forms> Args for OutputArgs<F> {
             .value_parser(clap::value_parser!(PathBuf))
             .help("Write to FILE instead of standard output")
             .long_help(
-                "Write to FILE instead of standard output, as a whole or not at all; its ending says the form, and .gz or \
-                 .zst after it compresses",
+                "Write to FILE instead of standard output\n\nThe ending of FILE selects the format, and .gz or .zst after it \
+                 compresses. FILE is replaced only when the output is complete.",
             )
             .help_heading("Output");
         command.arg(format).arg(output)
@@ -311,7 +311,7 @@ mod tests {
 pub(crate) struct TableArgs {
     /// Show these columns, by their names in JSON and CSV
     ///
-    /// In this order; without it as many as fit are shown.
+    /// In this order. By default as many columns as fit the terminal are shown.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     columns: Vec<String>,
     /// Order rows by this column; -NAME: largest first
@@ -334,7 +334,7 @@ impl TableArgs {
         let is_table = output.form() == F::ALL[0].0;
         if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && !is_table) {
             let form = output.form().name();
-            bail!("--{flag}: found --format {form}, expected a table: {form} has everything");
+            bail!("--{flag}: found --format {form}, expected a table: {form} is always whole");
         }
         let columns = View { columns: self.columns.clone(), ..out::view(output.file()) };
         columns.check(names).context("--columns")?;

@@ -24,7 +24,7 @@ pub(crate) struct ParameterFlags {
 fn named(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected the name of a parameter, = and a value".to_owned()),
+        _ => Err("expected NAME=VALUE".to_owned()),
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn with_paths(verb: Command) -> Command {
 pub(crate) fn in_a_directory(file: &Path) -> Result<(), String> {
     match file.parent() {
         Some(dir) if !dir.as_os_str().is_empty() && !dir.is_dir() => {
-            Err(format!("found {}, expected a file in a directory that there is", file.display()))
+            Err(format!("found {}, expected a file in an existing directory", file.display()))
         }
         _ => Ok(()),
     }

@@ -8,9 +8,9 @@ use super::value;
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Policy")]
 pub(crate) struct PlanArgs {
-    /// End searches after this many seconds with the best plan so far
+    /// End searches after this time with the best plan so far
     ///
-    /// Without it they count steps, so that the plan is the same everywhere.
+    /// Without it searches end after a number of steps, and the plan is the same on every machine.
     #[arg(long, value_name = "DURATION", value_parser = value::seconds)]
     pub(crate) budget: Option<f64>,
 }

@@ -26,9 +26,9 @@ pub(crate) struct PolicyName(pub(crate) &'static str);
 /// How long policies may take that are programs of their own.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PolicyTimeout {
-    /// Longest that the program of a command: policy may take for an answer [default: 30]
+    /// Time limit for each answer of a command: policy [default: 30s]
     ///
-    /// A later one is an error; nothing is decided in its place.
+    /// If the program does not answer in time, the command ends with an error.
     #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
     policy_timeout: Option<f64>,
 }

@@ -15,9 +15,8 @@ use crate::terminal::out;
 pub(crate) struct ReportArgs {
     /// Write a page with charts, for a browser
     ///
-    /// One file that needs no network: the timeline of slots, flows with their deadlines and why they waited,
-    /// load, backlog and distributions over time, policy by policy. Written as a whole or not at all.
-    /// docs/reports.md says how to read it.
+    /// One file that works offline. For each policy it has the timeline of slots, the flows with their deadlines
+    /// and why they waited, and the load, the backlog and distributions. docs/reports.md explains it.
     #[arg(long, value_name = "FILE.html", value_parser = page_file, help_heading = "Output")]
     pub(crate) report: Option<WrittenFile>,
 }
@@ -49,7 +48,7 @@ impl ReportArgs {
     pub(crate) fn write(&self, page: &Page<'_>) -> anyhow::Result<()> {
         let Some(file) = &self.report else { return Ok(()) };
         out::data(Some(file), |out| page.write(out))?;
-        out::talk(format_args!("{}: the report, to be opened in a browser", file.display()));
+        out::talk(format_args!("{}: the report; open it in a browser", file.display()));
         Ok(())
     }
 }

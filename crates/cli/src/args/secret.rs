@@ -152,7 +152,7 @@ mod tests {
             "curl --netrc -d @- https://example.org/hook",
             "notify --token-file /run/secrets/notify",
             "TOKEN=$(cat /run/secrets/notify) notify",
-            "echo basic report > heard",
+            "echo basic report > received",
             "echo $SLACKLINE_ALERT >> /var/log/a-directory-with-a-long-name-2026",
         ] {
             assert_eq!(found(plain), None, "{plain}");

@@ -60,7 +60,7 @@ fn there_is(states: &Path) -> anyhow::Result<PathBuf> {
     let own = states.join(STATE).join("socket");
     let Some(found) = [own.clone(), PathBuf::from(OF_MACHINE)].into_iter().find(|path| path.exists()) else {
         bail!(
-            "found no service at {} or {OF_MACHINE}, expected --server or {SERVER} to say where it is; `slackline serve` starts one",
+            "found no service at {} or {OF_MACHINE}: name one with --server or {SERVER}, or start one with `slackline serve`",
             own.display()
         )
     };

@@ -22,7 +22,7 @@ pub(crate) struct Shape {
     pub(crate) machines: Option<value::Machines>,
     /// Map slots of each machine; with --reduce-slots
     ///
-    /// Slots of two kinds are those of Hadoop 1.
+    /// Hadoop 1 has separate slots for maps and reduces.
     #[arg(long, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()), requires = "reduce_slots", help_heading = "Workload")]
     pub(crate) map_slots: Option<u32>,
     /// Reduce slots of each machine; with --map-slots
@@ -33,32 +33,32 @@ pub(crate) struct Shape {
     pub(crate) slots: Option<u32>,
     /// Slots of the whole cluster, for maps and reduces alike
     ///
-    /// They are spread evenly over --machines, or else one per machine.
+    /// They are divided evenly over --machines. Without --machines each machine has one slot.
     #[arg(long, hide_short_help = true, value_name = "N", conflicts_with = "map_slots", value_parser = value::whole::<u32>(1, u32::MAX.into()), help_heading = "Workload")]
     pub(crate) total_slots: Option<u32>,
     /// Speed of each machine: a task of s seconds takes s / V [default: 1]
     #[arg(long, hide_short_help = true, value_name = "V", value_parser = value::speed, help_heading = "Workload")]
     pub(crate) speed: Option<f64>,
 
-    /// What a flow costs, instead of the workload's metric
+    /// Cost of a flow, instead of the workload's metric
     #[arg(long, value_name = "METRIC", value_parser = value::metric(), help_heading = "Objective")]
     pub(crate) metric: Option<Metric>,
-    /// Whether the sum or the maximum is to be small
+    /// Minimise the sum or the maximum of the costs
     #[arg(long, value_name = "HOW", value_parser = value::combine(), help_heading = "Objective")]
     pub(crate) combine: Option<Combine>,
-    /// Whether weights count
+    /// Use or ignore the weights of flows
     #[arg(long, hide_short_help = true, value_name = "WHETHER", value_parser = value::weights(), help_heading = "Objective")]
     pub(crate) weights: Option<Weights>,
     /// Give every flow a deadline: F times its time alone
     ///
-    /// That is its release + F times the time that it takes alone on the cluster.
+    /// The deadline is the release + F times the time that the flow takes alone on the cluster.
     #[arg(long, value_name = "F", value_parser = value::factor, help_heading = "Objective")]
     pub(crate) deadlines: Option<f64>,
 
     #[command(flatten)]
     pub(crate) import: ImportFlags,
 
-    /// Seed of everything that is drawn [default: 0]
+    /// Seed of all random numbers [default: 0]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u64>(0, u64::MAX), help_heading = "Workload")]
     pub(crate) seed: Option<u64>,
 }

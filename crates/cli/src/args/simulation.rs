@@ -12,63 +12,65 @@ use super::value::{self, ProfileArg};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Simulation")]
 pub(crate) struct SimulationArgs {
-    /// Longest task that plain work is cut into [default: 10]
+    /// Longest task of phases that are given as work, in seconds [default: 10]
     ///
-    /// A phase that is given only as work is cut into equal tasks of at most this many seconds.
+    /// A phase for which the workload has an amount of work and no tasks is cut into equal tasks of at most this duration.
     #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero)]
     pub(crate) grain: Option<f64>,
-    /// Machines report, and get work, only this often; 0 for at once
+    /// Interval at which machines report and get tasks; 0 for at once
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
     pub(crate) heartbeat: f64,
     /// Share of maps before reduces start
     ///
-    /// Reduces may take slots once this fraction of their job's maps is done, as in Hadoop; with 1 they wait
-    /// for all.
+    /// Reduces may take slots once this fraction of their job's maps has finished, as in Hadoop. With 1 they wait
+    /// for all maps.
     #[arg(long, value_name = "F", default_value = "1", value_parser = value::fraction)]
     pub(crate) slowstart: f64,
     /// Error of the durations that policies know
     ///
-    /// They believe durations that are off by random factors: the standard deviation of their logarithm.
+    /// Policies see durations that are multiplied by random factors. X is the standard deviation of the logarithm
+    /// of these factors.
     #[arg(long, hide_short_help = true, value_name = "X", default_value = "0", value_parser = value::deviation)]
     pub(crate) noise: f64,
-    /// What policies know of durations
+    /// What policies know about durations
     #[arg(long, value_name = "KNOWLEDGE", default_value = "mean", value_parser = value::known())]
     pub(crate) knowledge: KnowledgeOption,
     /// History document of earlier simulations, for --knowledge learned
     ///
-    /// What finished tasks took (JSON); `simulate` adds this run's. The store of real runs that `run
-    /// --history` keeps is read as well, and never written.
+    /// JSON with the durations of finished tasks; `simulate` adds those of this simulation. A history of
+    /// `run --history` is read, and never changed.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
-    /// Spread of real durations
+    /// Random spread of task durations
     ///
-    /// They take longer or shorter by random factors (mean 1): the standard deviation of their logarithm.
+    /// Durations are multiplied by random factors with mean 1. X is the standard deviation of the logarithm of
+    /// these factors.
     #[arg(long, hide_short_help = true, value_name = "X", default_value = "0", value_parser = value::deviation)]
     pub(crate) jitter: f64,
-    /// MACHINE dies at T, and is back after D
+    /// MACHINE crashes at T, and is back after D
     ///
-    /// In seconds; without +D it stays away. May be given several times.
+    /// Times are in seconds or have units, such as 2h+10m. Without +D the machine stays down. May be given several times.
     #[arg(long, hide_short_help = true, value_name = "MACHINE@T[+D]", value_delimiter = ',', value_parser = value::crash)]
     pub(crate) crash: Vec<CrashAt>,
-    /// Every machine dies by itself, on average after this many seconds up
+    /// Mean time until a machine crashes, for random crashes
     #[arg(long, hide_short_help = true, value_name = "DURATION", conflicts_with = "crash", requires = "repair", value_parser = value::seconds_above_zero)]
     pub(crate) crash_rate: Option<f64>,
-    /// How long a machine that died by --crash-rate is away
+    /// How long a machine is down after a crash of --crash-rate
     #[arg(long, hide_short_help = true, value_name = "DURATION", requires = "crash_rate", value_parser = value::seconds_above_zero)]
     pub(crate) repair: Option<f64>,
     /// How the cluster behaves: plain or hadoop[:PARAMETER=VALUE]...
     #[arg(long, hide_short_help = true, value_name = "PROFILE", default_value = "plain", value_parser = value::profile, long_help = value::profile_help())]
     pub(crate) profile: ProfileArg,
-    /// A task whose input lies on certain machines waits this long for one of them
+    /// How long a task waits for a slot on a machine that has its input
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
     pub(crate) locality_wait: f64,
-    /// auto knows all flows in advance, and takes the best schedule of all policies, rules and a search
+    /// auto: know all flows in advance, and use the best schedule of all policies, rules and a search
     #[arg(long, hide_short_help = true)]
     pub(crate) known_releases: bool,
-    /// WOHA: follow the plans of FILE, as `slackline plan --output` writes them; may be given several times
+    /// woha-…: follow the plans in FILE, which `slackline plan --output` writes; may be given several times
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) plan_file: Vec<PathBuf>,
-    /// Measure how long things really take; the output is then never the same twice
+    /// Measure the computing time of the policy and the simulation; the output then differs between runs
     #[arg(long, hide_short_help = true)]
     pub(crate) timings: bool,
 }
@@ -100,7 +102,7 @@ impl SimulationArgs {
     pub(crate) fn check_knowledge(&self) -> anyhow::Result<()> {
         if self.knowledge == KnowledgeOption::Learned && self.noise > 0.0 {
             bail!(
-                "--noise: found {} with --knowledge learned, expected 0: what is learned was measured (see --jitter)",
+                "--noise: found {} with --knowledge learned, expected 0: learned durations are measured, and --jitter varies them",
                 self.noise
             );
         }

@@ -65,14 +65,10 @@ impl RunSelector<'_> {
             }
             (None, None) => match all_states(states).as_slice() {
                 [only] => Ok(only.clone()),
-                [] => bail!("{}: found no state of a run, expected one, or --state DIR", states.display()),
+                [] => bail!("{}: found no run; name its state directory with --state DIR", states.display()),
                 many => {
                     let names: Vec<String> = many.iter().map(|path| path.display().to_string()).collect();
-                    bail!(
-                        "found the states of {} runs, expected --state with one of {}",
-                        many.len(),
-                        listed(&names)
-                    )
+                    bail!("{} runs found; choose one with --state: {}", many.len(), listed(&names))
                 }
             },
         }
@@ -95,16 +91,16 @@ pub(crate) fn look_at(state: &Path, states: &Path) -> anyhow::Result<RunInspecti
     look(state)?.ok_or_else(|| {
         if is_state(state) {
             return anyhow!(
-                "{}: found a journal with nothing in it, expected that of a run: no run was begun there, or it has lost all \
-                 of it; slackline run keeps the jobs that jobs.log has as finished",
+                "{}: the journal is empty: no run has started there, or its records are lost; `slackline run` keeps the jobs that \
+                 jobs.log records as finished",
                 state.display()
             );
         }
         let there = all_states(states);
         let names: Vec<String> = there.iter().map(|path| path.display().to_string()).collect();
-        let known = if names.is_empty() { String::new() } else { format!("; there are {}", listed(&names)) };
+        let known = if names.is_empty() { String::new() } else { format!("; known runs: {}", listed(&names)) };
         anyhow!(
-            "{}: found no run there, expected the state directory of one, or its flow file{known}",
+            "{}: found no run, expected its state directory or its flow file{known}",
             state.display()
         )
     })

@@ -37,10 +37,10 @@ pub(crate) fn profile_help() -> String {
     let of_log = of_log.join(", ");
     let lines: String = profile::PARAMS.iter().map(line).collect();
     format!(
-        "How the cluster behaves: plain, hadoop[:PARAMETER=VALUE]... or hadoop-log[:…]\n\nA plain cluster starts everything at once. A \
+        "How the cluster behaves: plain, hadoop[:PARAMETER=VALUE]... or hadoop-log[:…]\n\nA plain cluster starts tasks without delay. A \
          Hadoop cluster submits jobs, starts an ApplicationMaster for each job on a separate slot, and starts a container \
          for each task, with measured times (docs/profiles.md). hadoop-log is for workloads from Hadoop logs, whose task \
-         times include most of the start ({of_log}). Parameters and their defaults, in seconds:{lines}"
+         times include most of the start-up ({of_log}). Parameters and their defaults, in seconds:{lines}"
     )
 }
 
@@ -167,8 +167,8 @@ pub(crate) fn machines(text: &str) -> Result<Machines, String> {
         ends.map(|(least, most)| Machines::Range(least, most))
     };
     machines.ok_or_else(|| {
-        "expected a number from 1, for compare several such as 20,30,40, or for tune a range from small to large such \
-         as 10..200"
+        "expected a number from 1, several such as 20,30,40 (compare, capacity), or a range from small to large such as \
+         10..200 (capacity)"
             .to_owned()
     })
 }
@@ -194,7 +194,7 @@ pub(crate) fn weights() -> NamedValue<Weights> {
 pub(crate) fn text_of(path: &str) -> Result<String, String> {
     super::path::text(path)?;
     let bytes = std::fs::read(path).map_err(|error| match machines(path) {
-        Ok(_) => format!("expected a file, which cannot be read ({error}); how many machines there are is --machines {path}"),
+        Ok(_) => format!("cannot be read as a file ({error}); the number of machines is --machines {path}"),
         Err(_) => format!("cannot be read: {error}"),
     })?;
     let text = slackline_trace::read_text(path, &bytes).map_err(|error| error.to_string())?;
@@ -215,12 +215,12 @@ pub(crate) fn crash(text: &str) -> Result<CrashAt, String> {
 pub(crate) fn known() -> NamedValue<KnowledgeOption> {
     let name = |known: KnowledgeOption| {
         PossibleValue::new(known.name()).help(match known {
-            KnowledgeOption::Mean => "The mean of each phase, and the machines' speeds",
+            KnowledgeOption::Mean => "The mean duration of each phase, and the speeds of machines",
             KnowledgeOption::Exact => {
-                "Each task, for policies that look at single tasks (dmrs), and the machines' speeds"
+                "The duration of each task, for policies that use it (dmrs), and the speeds of machines"
             }
             KnowledgeOption::Learned => {
-                "Neither durations nor speeds: only tasks that have finished, in this run or in --history"
+                "The durations of finished tasks, of this run and of --history, and no speeds"
             }
         })
     };
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_number_where_a_file_is_expected_may_be_one_of_machines() {
-        assert!(text_of("4..6").unwrap_err().ends_with("how many machines there are is --machines 4..6"));
+        assert!(text_of("4..6").unwrap_err().ends_with("the number of machines is --machines 4..6"));
         assert!(text_of("nodes.json").unwrap_err().starts_with("cannot be read: "));
     }
 

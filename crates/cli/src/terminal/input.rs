@@ -60,7 +60,7 @@ fn refuse_output(input: &Path, output: Option<&Path>) -> anyhow::Result<()> {
     if let Some(output) = output
         && place(input).is_some_and(|input| Some(input) == place(output))
     {
-        bail!("--output: found {}, which is read here, expected another file", output.display());
+        bail!("--output: found {}, which is an input, expected another file", output.display());
     }
     Ok(())
 }
@@ -106,8 +106,7 @@ pub(crate) fn with_flags(error: anyhow::Error) -> anyhow::Error {
     let flagged = match error.downcast_ref::<ImportError>() {
         Some(ImportError::Option { name, problem }) => format!("--{name}: {problem}"),
         Some(ImportError::NoCluster { name }) => format!(
-            "{name}: found no cluster, expected flags for one: --machines N with --slots S, or with \
-             --map-slots A --reduce-slots B"
+            "{name}: has no cluster: pass --machines N with --slots S, or with --map-slots A --reduce-slots B"
         ),
         Some(ImportError::Missing { name, found, option }) => {
             let flags = match option {

@@ -68,7 +68,7 @@ fn status_lines(jobs: &[JobFigures]) -> String {
         let counted =
             job.counters().into_iter().map(|(counter, count)| format!("{name}: {counter} {count}\n"));
         let status_lines = job.phases().into_iter().filter_map(|phase| phase.counts.says.as_deref());
-        counted.chain(status_lines.map(|status| format!("{name} says: {status}\n"))).collect::<String>()
+        counted.chain(status_lines.map(|status| format!("{name} status: {status}\n"))).collect::<String>()
     };
     jobs.iter().map(of).collect()
 }

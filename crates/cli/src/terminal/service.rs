@@ -49,7 +49,7 @@ pub(crate) fn verdict(flow: &Flow, now: Timestamp) -> &'static str {
         (FlowStatus::Finished, None) => "done",
         (_, Some(true)) if has_passed => "late already",
         (FlowStatus::Held, _) => "held",
-        (_, Some(true)) => "about to be late",
+        (_, Some(true)) => "likely late",
         (FlowStatus::Waiting, _) => "waits",
         (FlowStatus::Running, _) => "running",
     }
@@ -58,7 +58,7 @@ pub(crate) fn verdict(flow: &Flow, now: Timestamp) -> &'static str {
 fn mood(flow: &Flow, now: Timestamp) -> Mood {
     match verdict(flow, now) {
         "failed" | "late" | "late already" => Mood::Bad,
-        "about to be late" => Mood::Doubtful,
+        "likely late" => Mood::Warning,
         "on time" | "done" => Mood::Good,
         _ => Mood::Plain,
     }
@@ -73,7 +73,7 @@ pub(crate) fn status(one: &Submission, now: Timestamp) -> String {
     }
 }
 
-/// `4 slots, 3 running under auto; 2 live, 5 queued`.
+/// `4 slots, 3 running under auto; 2 active, 5 queued`.
 pub(crate) fn headline(service: &Service) -> String {
     let Service {
         engine, policy, objective, slots, running, waiting, submissions, draining, trouble, ..
@@ -82,10 +82,10 @@ pub(crate) fn headline(service: &Service) -> String {
     let (live, queued) = (of(State::Running), of(State::Queued) + of(State::Opening));
     let slots = counted(*slots, "slot");
     let mut out = format!(
-        "{engine}, {policy} ({objective}): {slots}, {running} running, {waiting} waiting; {live} live, {queued} queued"
+        "{engine}, {policy} ({objective}): {slots}, {running} running, {waiting} waiting; {live} active, {queued} queued"
     );
     if *draining {
-        out.push_str("\nnothing new begins (slackline serve drain --undo)");
+        out.push_str("\ndraining: no new submission starts (slackline serve drain --undo)");
     }
     if let Some(trouble) = trouble {
         out.extend(["\nwarning: ", trouble]);
@@ -139,7 +139,7 @@ pub(crate) fn name(one: &Submission, flow: &Flow) -> String {
 
 fn view_flow(one: &Submission, flow: &Flow, now: Timestamp) -> content::Flow {
     let between = match flow.predicted_between {
-        _ if has_passed(flow, now) => "has passed, is not done".to_owned(),
+        _ if has_passed(flow, now) => "has passed, not finished".to_owned(),
         Some([least, most]) => format!("{} to {}", clock(least, now), clock(most, now)),
         None if flow.guess => "a guess".to_owned(),
         None => String::new(),
@@ -222,9 +222,9 @@ mod tests {
     #[test]
     fn instants_in_messages_are_reported_by_the_clock_of_the_reader() {
         let at: Timestamp = "2026-03-01T10:00:00.25Z".parse().expect("a time");
-        let said =
+        let text =
             localised("load/b-2: its deadline 2026-03-01T10:00:00.25Z. It TZ-3: 2.5 s, 2026-03-01", at);
-        assert_eq!(said, format!("load/b-2: its deadline {}. It TZ-3: 2.5 s, 2026-03-01", clock(at, at)));
+        assert_eq!(text, format!("load/b-2: its deadline {}. It TZ-3: 2.5 s, 2026-03-01", clock(at, at)));
         for name in ["waits for /in/2026-03-01T10:00:00Z/_DONE", "night[2026-03-01T10:00:00Z] waits"] {
             assert_eq!(localised(name, at), name);
         }

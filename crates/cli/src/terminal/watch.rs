@@ -263,7 +263,7 @@ fn show(shared: &Shared, stream: Stream, viewer: Viewer, stop: &dyn Fn()) -> io:
 
 /// The current content. For a run of this process its own lines replace the recorded events.
 fn current_content(shared: &Shared, viewer: Viewer) -> ViewContent {
-    let headline = || "looking at the run …".to_owned();
+    let headline = || "reading the state of the run …".to_owned();
     let mut content = lock(&shared.content)
         .clone()
         .unwrap_or_else(|| ViewContent { headline: headline(), ..ViewContent::default() });

@@ -192,6 +192,6 @@ fn a_real_run_stops_when_the_program_fails_and_the_same_command_resumes_it() {
     fs::write(dir.join("fixed"), "").unwrap();
     let second = ran(&command(&dir, &args).output().unwrap());
     assert_eq!(second.code, Some(0), "{}{}", second.out, second.err);
-    assert!(second.err.contains("going on with a run that was begun: "), "{}", second.err);
+    assert!(second.err.contains("resuming the run: "), "{}", second.err);
     checked(&dir);
 }

@@ -74,7 +74,10 @@ fn the_workload_beside_the_schedule_is_found() {
     let file = dir.join("schedule.json");
     done(&["simulate", CONTRACT, "--policy", "fifo", "--output", text(&file)]);
     let missing = refused(&["explain", text(&file), "a"]);
-    assert!(missing.contains("no workload.json beside it, expected --workload FILE"), "{missing}");
+    assert!(
+        missing.contains("no workload.json next to it; name its workload with --workload FILE"),
+        "{missing}"
+    );
     fs::copy(
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../", "examples/contract/workload.toml"),
         dir.join("workload.toml"),

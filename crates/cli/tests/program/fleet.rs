@@ -130,8 +130,8 @@ fn an_agent_that_is_killed_has_its_tasks_done_elsewhere_and_is_started_again() {
     let dir = hanging("fleet-agent-killed", SSH);
     let (run, agents) = start(&family, &dir);
     signal("KILL", agents[0]);
-    until("it is noticed", || err(&dir).contains(" is gone: its agent ended"));
-    until("it is there again", || err(&dir).contains(" is there\n"));
+    until("it is noticed", || err(&dir).contains(" is down: its agent ended"));
+    until("it is there again", || err(&dir).contains(" is up\n"));
     let gone = err(&dir).split("machine ").nth(1).expect("a machine")[..2].to_owned();
     // An observer sees the machine of each task and of each lost output.
     let status = || -> serde_json::Value {
@@ -166,9 +166,9 @@ fn a_machine_that_hangs_is_given_up_and_ends_what_it_had_when_it_continues() {
     let dir = hanging("fleet-hangs", FAR);
     let (run, agents) = start(&family, &dir);
     signal("STOP", agents[0]);
-    until("it is noticed", || err(&dir).contains(" is gone: it sent nothing for 10 s"));
+    until("it is noticed", || err(&dir).contains(" is down: it sent nothing for 10 s"));
     // Another agent of the same run on the same machine does not start beside it.
-    until("it is there again", || err(&dir).contains(" is there\n"));
+    until("it is there again", || err(&dir).contains(" is up\n"));
     until("the first one is gone", || family.alive().iter().all(|(pid, _)| *pid != agents[0]));
     ends(&family, &dir, run);
 }
@@ -202,7 +202,7 @@ fn a_driver_that_is_killed_leaves_nothing_running_and_continues() {
     run.wait().expect("it is gone");
     family.is_gone();
     let (run, _) = start(&family, &dir);
-    assert!(err(&dir).contains("going on with a run that was begun: 2 tasks done"), "{}", err(&dir));
+    assert!(err(&dir).contains("resuming the run: 2 tasks finished"), "{}", err(&dir));
     ends(&family, &dir, run);
 }
 
@@ -279,7 +279,7 @@ fn machines_that_are_not_there_are_said_and_the_others_continue_without_them() {
     let ran = slackline(&dir, &RUN);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     assert!(
-        ran.err.contains("machine n2 is gone: its agent ended without an answer: n2: no route"),
+        ran.err.contains("machine n2 is down: its agent ended without an answer: n2: no route"),
         "{}",
         ran.err
     );
@@ -549,7 +549,7 @@ fn nothing_starts_that_would_not_end_before_the_allocation_does_and_the_next_one
     fs::write(dir.join("left"), "1-00:00:00\n").expect("a file");
     let ran = in_allocation(&family, &dir, &SLURM);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    assert!(ran.err.contains("going on with a run that was begun: 1 task done"), "{}", ran.err);
+    assert!(ran.err.contains("resuming the run: 1 task finished"), "{}", ran.err);
     assert_eq!(parts(&dir.join("long"))["part-00000"], b"one\n");
     checked(&dir);
     family.is_gone();
@@ -565,7 +565,7 @@ fn allocations_are_asked_for_one_after_the_other_and_given_back() {
     let done = crate::ran(&on_slurm(&family, &dir, &args).output().expect("the program starts"));
     assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
     for word in
-        ["salloc: Granted job allocation 1", "machine m11 is gone: its allocation is over", "machine m2"]
+        ["salloc: Granted job allocation 1", "machine m11 is down: its allocation is over", "machine m2"]
     {
         assert!(done.err.contains(word), "{word:?} in {}", done.err);
     }

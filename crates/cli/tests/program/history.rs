@@ -26,7 +26,7 @@ fn known(workload: &str, policy: &str, knowledge: &str) -> f64 {
 fn twice(workload: &str, policy: &str, dir: &Path) -> [f64; 3] {
     let file = dir.join(format!("{policy}.json"));
     let (first, _, said) = learn(workload, policy, &file);
-    assert!(said.contains("does not exist, so nothing is known yet"), "{said}");
+    assert!(said.contains("does not exist; the simulation starts without a history"), "{said}");
     let (second, document, said) = learn(workload, policy, &file);
     assert!(said.contains("of finished tasks"), "{said}");
     assert_eq!(document["workload"]["options"]["knowledge"], "learned");

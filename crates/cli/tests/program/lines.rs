@@ -195,7 +195,7 @@ fn nothing_half_written_stays_and_a_closed_pipe_is_quiet() {
     let nowhere = dir.join("nowhere").join("s.jsonl");
     let ran = run(&["simulate", CONTRACT, "--policy", "fifo", "--output", text(&nowhere)]);
     assert!(
-        ran.code == Some(2) && ran.err.contains("expected a file in a directory that there is"),
+        ran.code == Some(2) && ran.err.contains("expected a file in an existing directory"),
         "{}",
         ran.err
     );

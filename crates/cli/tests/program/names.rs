@@ -103,7 +103,7 @@ fn generators_are_listed_where_none_is_named() {
     let list = done(&["generate"]);
     assert!(list.lines().count() >= 9 && list.contains("\n  facebook-day"), "{list}");
     let ran = run(&["generate", "--output", "w.toml"]);
-    assert!(ran.code == Some(2) && ran.err.contains("found no generator"), "{}", ran.err);
+    assert!(ran.code == Some(2) && ran.err.contains("missing argument NAME"), "{}", ran.err);
     assert_eq!(run(&["generate", "--set", "jobs=3"]).code, Some(2));
 }
 

@@ -210,8 +210,8 @@ fn a_staged_part_is_published_only_with_the_content_that_was_written() {
     fs::write(dir.join("go"), "").expect("a file");
     let rest = family.slackline(&dir, &run("2"));
     is_one_run(&dir, &rest, "staged");
-    let line = "f/j reduce 1 counts as done no more: its output was changed";
-    assert_eq!(rest.err.matches("counts as done no more").count(), 1, "{}", rest.err);
+    let line = "f/j reduce 1 is no longer finished: its output was changed";
+    assert_eq!(rest.err.matches("is no longer finished").count(), 1, "{}", rest.err);
     assert!(rest.err.contains(line), "{}", rest.err);
     assert_eq!((reduces(&dir)["0"], reduces(&dir)["1"]), (1, 2));
 }

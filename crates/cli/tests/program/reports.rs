@@ -48,7 +48,7 @@ fn every_verb_writes_its_page_beside_its_result() {
     done(&[&["capacity", NIGHTLY][..], &until, &["--report", text(&page("capacity"))]].concat());
     assert!(is_page(&page("capacity"), "capacity"));
     // The page draws the answer: it equals the page of the simulation with that number of machines.
-    let answer = "The timeline and the flows are those with the answer, machines = ";
+    let answer = "The timeline and the flows show the answer, machines = ";
     let document: serde_json::Value = serde_json::from_str(&data(&page("capacity"))).unwrap();
     let notes = document["extras"]["notes"].as_array().unwrap();
     let machines =
@@ -94,7 +94,7 @@ fn unwritable_outputs_are_reported_before_the_work() {
     let nowhere = dir.join("nowhere/a.html");
     for (name, expected) in [
         ("a.json", "expected a name that ends in .html"),
-        (text(&nowhere), "expected a file in a directory that there is"),
+        (text(&nowhere), "expected a file in an existing directory"),
     ] {
         // The error comes before the workload is read.
         for args in [&["compare", "no-such-workload"][..], &["run", "no-such-workload"], &["tune", "no"]] {

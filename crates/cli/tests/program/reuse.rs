@@ -99,8 +99,8 @@ fn a_comment_another_policy_and_other_slots_change_nothing_that_is_done() {
     // All settings but comments count: for jobs that read files also the size of splits.
     let (jobs, said) = done(&dir, &["--engine", "local:split=1MiB"]);
     assert_eq!(jobs.len(), 8, "{said}");
-    assert!(said.contains("night/one is done again: split changed"), "{said}");
-    assert!(said.contains("night/two is done again: it reads from night/one, which is done again"), "{said}");
+    assert!(said.contains("night/one runs again: split changed"), "{said}");
+    assert!(said.contains("night/two runs again: it reads from night/one, which is done again"), "{said}");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn an_input_that_changed_is_read_again_by_what_depends_on_it() {
     fs::write(dir.join("other.txt"), "three\nfour\n").expect("an input");
     let (jobs, said) = done(&dir, &[]);
     assert_eq!(jobs, ["eight", "five", "seven", "six"]);
-    assert!(said.contains("night/five is done again: input other.txt changed"), "{said}");
+    assert!(said.contains("night/five runs again: input other.txt changed"), "{said}");
     assert_eq!(lines(&dir, "seven"), "ONE\nTWO\nthree\nfour\n");
     checked(&dir);
     // The same text at another time is the same only by content.
@@ -135,7 +135,7 @@ fn an_output_that_is_gone_is_made_again_and_one_that_was_changed_is_not_overwrit
     fs::remove_dir_all(dir.join("out/six")).expect("it can go");
     let (jobs, said) = done(&dir, &[]);
     assert_eq!(jobs, ["eight", "seven", "six"]);
-    assert!(said.contains("night/six is done again: output out/six/part-00000 was removed"), "{said}");
+    assert!(said.contains("night/six runs again: output out/six/part-00000 was removed"), "{said}");
     fs::remove_file(dir.join("out/four/_SUCCESS")).expect("it can go");
     let (jobs, _) = done(&dir, &[]);
     assert_eq!(jobs, ["eight", "four", "seven", "six"]);
@@ -202,11 +202,7 @@ fn a_dry_run_says_what_would_be_done_and_touches_nothing() {
     let before = files(&dir);
     let dry = run(&dir, &["--dry-run"]);
     assert_eq!(dry.code, Some(0), "{}{}", dry.out, dry.err);
-    assert!(
-        dry.out.contains("it was not done before") && dry.out.contains("8 jobs to be done"),
-        "{}",
-        dry.out
-    );
+    assert!(dry.out.contains("it was not done before") && dry.out.contains("8 jobs to run"), "{}", dry.out);
     assert!(files(&dir) == before, "something was written");
     for more in [["--format", "json"], ["-o", "dry.csv"]] {
         let refused = run(&dir, &[&["--dry-run"][..], &more].concat());
@@ -221,7 +217,7 @@ fn a_dry_run_says_what_would_be_done_and_touches_nothing() {
     let before = files(&dir);
     let dry = run(&dir, &["--dry-run", "--deadline", "night=0.000001"]);
     assert_eq!(dry.code, Some(0), "{}{}", dry.out, dry.err);
-    for words in ["input other.txt changed", "nothing of it has changed", "4 jobs to be done, of 8", "late"] {
+    for words in ["input other.txt changed", "nothing has changed", "4 jobs to run, of 8", "late"] {
         assert!(dry.out.contains(words), "{words}: {}", dry.out);
     }
     assert!(files(&dir) == before, "something was written");
@@ -286,7 +282,7 @@ jobs = [
     flow("wc -l");
     let rest = family.slackline(&dir, &args);
     assert_eq!(rest.code, Some(0), "{}{}", rest.out, rest.err);
-    assert!(rest.err.contains("going on with a run that was begun: 3 tasks done"), "{}", rest.err);
+    assert!(rest.err.contains("resuming the run: 3 tasks finished"), "{}", rest.err);
     assert_eq!(maps(), 5);
     assert_eq!(fs::read_to_string(dir.join("last/part-00000")).expect("a part").trim(), "8");
     checked(&dir);
@@ -508,7 +504,7 @@ fn parts_of_a_job_that_failed_are_kept_until_it_is_tried_again() {
     assert_eq!(went.code, Some(0), "{}{}", went.out, went.err);
     let second = ran(&dir).len();
     assert!(first >= 4 && second < first + 6, "{first} and then {second}");
-    assert!(went.err.contains("going on with a run that was begun: "), "{}", went.err);
+    assert!(went.err.contains("resuming the run: "), "{}", went.err);
     checked(&dir);
 }
 
@@ -586,7 +582,7 @@ fn outputs_whose_state_is_gone_are_adopted_or_overwritten() {
     assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
     assert!(refused.err.contains("found no _SUCCESS, so it is not complete"), "{}", refused.err);
     fs::write(dir.join("out/six/_SUCCESS"), "").expect("a mark");
-    assert!(run(&dir, &["--adopt", "--dry-run"]).out.contains("0 jobs to be done, of 8"));
+    assert!(run(&dir, &["--adopt", "--dry-run"]).out.contains("0 jobs to run, of 8"));
     assert_eq!(done(&dir, &["--adopt"]).0, [""; 0]);
     // Inputs count from now on.
     fs::write(dir.join("other.txt"), "three\nfour\n").expect("an input");
@@ -615,7 +611,7 @@ fn an_output_that_was_edited_is_adopted_or_overwritten() {
     assert_eq!(lines(&dir, "seven"), "by hand\nthree\n");
     assert_eq!(done(&dir, &[]).0, [""; 0]);
     edit("by hand again\n");
-    assert!(run(&dir, &["--overwrite", "--dry-run"]).out.contains("3 jobs to be done, of 8"));
+    assert!(run(&dir, &["--overwrite", "--dry-run"]).out.contains("3 jobs to run, of 8"));
     assert_eq!(lines(&dir, "six"), "by hand again\nthree\n");
     assert_eq!(done(&dir, &["--overwrite"]).0, ["eight", "seven", "six"]);
     assert_eq!(lines(&dir, "seven"), "ONE\nTWO\nthree\n");

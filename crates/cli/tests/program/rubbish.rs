@@ -83,7 +83,7 @@ fn files_that_cannot_be_read_or_written() {
     ] {
         let ran = run(&[verb, &[text(&nowhere)]].concat());
         assert_eq!(ran.code, Some(2), "{verb:?}: {}", ran.err);
-        let expected = "no/such/file.json, expected a file in a directory that there is";
+        let expected = "no/such/file.json, expected a file in an existing directory";
         assert!(ran.err.contains(expected), "before anything is read: {verb:?}: {}", ran.err);
     }
     fs::write(dir.join("file"), "").unwrap();
@@ -129,7 +129,7 @@ fn misspelt_words_are_answered_with_the_valid_ones() {
         (vec!["tune", CONTRACT, "--heartbeat", "3"], "`slackline capacity` has --heartbeat"),
         (vec!["tune", CONTRACT, "--until", "missed:0"], "`slackline capacity` has --until"),
         (vec!["capacity", CONTRACT, "--front"], "`slackline tune` has --front"),
-        (vec!["cancel", "3"], "there is `slackline submission cancel`"),
+        (vec!["cancel", "3"], "use `slackline submission cancel`"),
         (vec!["tune", CONTRACT, "--deadlines", "2"], "--deadlines has no effect on splits"),
         (vec!["tune", CONTRACT, "--weights", "ignore"], "--weights has no effect on splits"),
         (vec!["tune", CONTRACT, "--proportional", "1"], "two slots each"),

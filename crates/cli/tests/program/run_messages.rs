@@ -154,7 +154,7 @@ fn as_much_is_reported_as_is_wanted() {
     assert!(quiet.err.contains("bad/k failed, attempt 2, the last"), "{}", quiet.err);
     assert!(!quiet.err.contains("good/j done"), "{}", quiet.err);
     let verbose = slackline(&dir, &[&RUN[..], &["-v", "--again", "--attempts", "2"]].concat());
-    for words in ["good/j started", "good/j done after"] {
+    for words in ["good/j started", "good/j finished after"] {
         assert!(verbose.err.contains(words), "{words:?} in {}", verbose.err);
     }
     assert_eq!(slackline(&dir, &[&RUN[..], &["-q", "-v"]].concat()).code, Some(2));
@@ -182,7 +182,9 @@ fn two_runs_of_one_user_know_of_each_other() {
     let second = family.slackline(&dir, &other);
     assert_eq!(second.code, Some(0), "{}{}", second.out, second.err);
     assert!(
-        second.err.contains("1 other run is running on this machine with 2 slots beside the 2 of this one"),
+        second.err.contains(
+            "1 other run is running on this machine with 2 slots, in addition to the 2 of this run"
+        ),
         "{}",
         second.err
     );
@@ -210,11 +212,13 @@ fn clean_removes_states_of_runs_that_have_ended_and_nothing_else() {
     let dry = done(&dir, &["clean", "--all", "--dry-run"]);
     assert!(dry.contains("stays: a process uses it") && dry.contains("would be removed"), "{dry}");
     assert!(state("other").join("journal.log").exists());
-    assert!(done(&dir, &["clean", "--all", "--older-than", "1d"]).contains("stays: it is not so old"));
-    assert!(done(&dir, &["clean", "--all", "--larger-than", "1GiB"]).contains("stays: it is not so large"));
+    assert!(done(&dir, &["clean", "--all", "--older-than", "1d"]).contains("stays: it is not old enough"));
+    assert!(
+        done(&dir, &["clean", "--all", "--larger-than", "1GiB"]).contains("stays: it is not large enough")
+    );
     done(&dir, &["clean", "--all", "--intermediates"]);
     assert!(state("other").join("journal.log").exists() && !state("other").join("maps").exists());
-    assert!(done(&dir, &["status", "other.toml"]).contains("done: begun at"));
+    assert!(done(&dir, &["status", "other.toml"]).contains("finished: started at"));
     done(&dir, &["clean", "--all"]);
     assert!(!state("other").exists() && state("flow").join("journal.log").exists());
     assert_eq!(parts(&dir.join("other"))["part-00000"], b"one\t1\nthree\t1\ntwo\t1\n");
@@ -258,7 +262,7 @@ fn clean_takes_the_earliest_runs_out_of_histories() {
     assert!(!dir.join(".slackline/flow").exists());
     let none = slackline(&dir, &["clean", "--histories"]);
     assert_eq!(none.code, Some(2));
-    assert!(none.err.contains("--histories: found no file, expected one"), "{}", none.err);
+    assert!(none.err.contains("--histories: name a file"), "{}", none.err);
     let none = slackline(&dir, &["clean", "--all", "--histories", "in.txt"]);
     assert_eq!((none.code, none.out.as_str()), (Some(2), ""), "{}", none.err);
 }
@@ -280,7 +284,7 @@ fn clean_leaves_alone_a_run_that_continues() {
     fs::write(dir.join("go"), "").expect("a file");
     let ran = ended(engine);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    assert!(done(&dir, &["status", "--state", "state"]).starts_with("state: done"));
+    assert!(done(&dir, &["status", "--state", "state"]).starts_with("state: finished"));
 }
 
 /// A document that follows its schema.

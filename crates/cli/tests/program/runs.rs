@@ -238,7 +238,7 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
             pause(1 + (state >> 33) % 20);
         } else {
             until("a task is done", || {
-                let has_begun = !again || read(&dir.join("err")).contains("everything is done again");
+                let has_begun = !again || read(&dir.join("err")).contains("all jobs run again");
                 let now = committed(dir);
                 has_ended(&mut child, dir) || has_begun && now != before
             });
@@ -256,9 +256,9 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
             signal == "KILL" || matches!(status.code(), Some(0 | 130)) || status.signal().is_some();
         assert!(is_right, "{signal} to the {to}: {status:?}: {}", read(&dir.join("err")));
         let is_over = is_over || status.success();
-        let going_on = "going on with a run that was begun: ";
+        let resuming = "resuming the run: ";
         let err = read(&dir.join("err"));
-        resumed += u64::from(err.contains(going_on) && !err.contains(&format!("{going_on}0 tasks")));
+        resumed += u64::from(err.contains(resuming) && !err.contains(&format!("{resuming}0 tasks")));
         if is_over {
             assert_eq!(results(dir), expected);
             checked(dir);
@@ -367,7 +367,7 @@ jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output 
     fs::write(dir.join("flow.toml"), flows).expect("a flow file");
     let dry = slackline(&dir, &[&RUN[..], &["--dry-run"]].concat());
     assert_eq!(dry.code, Some(1), "{}", dry.err);
-    for word in ["its flow is not begun, because not cannot be run", "1 job to be done, of 4"] {
+    for word in ["its flow is not begun, because not cannot be run", "1 job to run, of 4"] {
         assert!(dry.out.contains(word), "{word:?} in {}", dry.out);
     }
     let ran = slackline(&dir, &RUN);
@@ -437,7 +437,11 @@ jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], out
     let before = fs::read(dir.join("past.history")).expect("the store");
     let args = ["simulate", "state/workload.json", "--policy", "fifo", "--knowledge", "learned", "--history"];
     let simulated = slackline(&dir, &[&args[..], &["past.history"]].concat());
-    assert!(simulated.code == Some(0) && simulated.err.contains("stays as it is"), "{}", simulated.err);
+    assert!(
+        simulated.code == Some(0) && simulated.err.contains("this simulation is not added"),
+        "{}",
+        simulated.err
+    );
     assert!(fs::read(dir.join("past.history")).expect("the store") == before);
     let exported = slackline(&dir, &["history", "past.history", "--output", "past.json"]);
     assert_eq!(exported.code, Some(0), "{}", exported.err);

@@ -54,7 +54,7 @@ fn resumes(family: &Family, dir: &Path) {
     fs::write(dir.join("go"), "").expect("a file");
     let rest = family.slackline(dir, &RUN);
     assert_eq!(rest.code, Some(0), "{}{}", rest.out, rest.err);
-    assert!(rest.err.contains("going on with a run that was begun: 2 tasks done"), "{}", rest.err);
+    assert!(rest.err.contains("resuming the run: 2 tasks finished"), "{}", rest.err);
     assert!(!rest.err.contains("f/quick done"), "{}", rest.err);
     assert_eq!(parts(&dir.join("slow"))["part-00000"], COUNTS);
     family.is_gone();
@@ -285,7 +285,7 @@ fn a_speculative_attempt_that_fails_leaves_the_first_alone() {
     let family = Family::new("run-second-fails");
     let ran = family.slackline(&dir, &[&RUN[..], &["--engine=local:speculate=on"]].concat());
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    for word in ["f/j map 2 failed, a speculative attempt beside the first: ", "exit status: 7"] {
+    for word in ["f/j map 2 failed, a speculative attempt; the first one continues: ", "exit status: 7"] {
         assert!(ran.err.contains(word), "{word:?} in {}", ran.err);
     }
     assert_eq!(ran.err.matches(" failed, ").count(), 1, "{}", ran.err);

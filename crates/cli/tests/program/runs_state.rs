@@ -173,7 +173,7 @@ fn rewritten(journal: &[u8], text: &str, by: &str) -> Vec<u8> {
 fn time_without_a_process_of_a_run_is_reported() {
     const DAYS_400: u64 = 400 * 24 * 3600 * 1_000_000;
     let (dir, family) = (waiting("run-paused"), Family::new("run-paused"));
-    let paused = "no process ran it for 400d; this time counts for deadlines";
+    let paused = "no process ran it for 400d; deadlines include this time";
     let stopped = || {
         let engine = family.start(&dir, &RUN);
         family.awaits("until test -e go");
@@ -183,7 +183,7 @@ fn time_without_a_process_of_a_run_is_reported() {
     };
     stopped();
     let at_once = stopped();
-    assert!(at_once.err.contains("going on with a run that was begun: 2 tasks done"), "{}", at_once.err);
+    assert!(at_once.err.contains("resuming the run: 2 tasks finished"), "{}", at_once.err);
     assert!(!at_once.err.contains("no process ran it"), "{}", at_once.err);
     let path = dir.join("state/journal.log");
     let journal = fs::read(&path).expect("the journal");
@@ -277,7 +277,7 @@ fn without_its_journal_a_run_keeps_what_is_finished() {
     assert!(results(&dir) == right);
     fs::write(&path, "").expect("the journal can be replaced");
     let empty = family.slackline(&dir, &["status", "--state", "state"]);
-    refused(&empty, "state: found a journal with nothing in it, expected that of a run");
+    refused(&empty, "state: the journal is empty: no run has started there");
     fs::write(&path, &journal).expect("the journal can be replaced");
     let again = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
     assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
@@ -391,7 +391,7 @@ fn a_staged_part_that_is_not_as_it_was_written_is_made_again() {
         for output in ["maps", "sums"] {
             assert!(parts(&dir.join(output)) == parts(&good.join(output)), "{name}: {output}");
         }
-        let said = rest.err.lines().filter(|line| line.contains("counts as done no more")).count();
+        let said = rest.err.lines().filter(|line| line.contains("is no longer finished")).count();
         let printed = fs::read_to_string(dir.join("e.jsonl")).expect("events");
         let printed = printed.lines().filter(|line| line.contains("\"output_lost\"")).count();
         let ran = fs::read_to_string(dir.join("ran")).expect("it is there").lines().count();

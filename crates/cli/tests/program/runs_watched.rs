@@ -88,7 +88,7 @@ fn a_run_is_seen_while_it_continues_after_it_was_killed_and_at_its_end() {
     assert_eq!((&seen["status"], &seen["flows"][0]["status"]), (&"finished".into(), &"finished".into()));
     assert!(done(&dir, &["explain", "--state", "state", "f"]).contains("on time"));
     let followed = done(&dir, &["status", "--state", "state", "--follow"]);
-    assert!(followed.contains("state: done"), "{followed}");
+    assert!(followed.contains("state: finished"), "{followed}");
 }
 
 #[test]
@@ -108,17 +108,15 @@ fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_reported() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}: {}", ran.err);
         ran.err
     };
-    assert!(refused(&["status"]).contains(".slackline: found no state of a run"));
+    assert!(refused(&["status"]).contains(".slackline: found no run"));
     done(&dir, &["run", "a.toml"]);
-    assert!(done(&dir, &["status"]).starts_with(".slackline/a: done"));
+    assert!(done(&dir, &["status"]).starts_with(".slackline/a: finished"));
     done(&dir, &["run", "b.toml"]);
-    assert!(
-        refused(&["status"]).contains("the states of 2 runs, expected --state with one of .slackline/a, ")
-    );
-    assert!(done(&dir, &["status", "b.toml"]).starts_with(".slackline/b: done"));
+    assert!(refused(&["status"]).contains("2 runs found; choose one with --state: .slackline/a, "));
+    assert!(done(&dir, &["status", "b.toml"]).starts_with(".slackline/b: finished"));
     assert!(done(&dir, &["status", ".slackline/b", "--format", "csv"]).contains("\nf,finished,0,"));
-    assert!(refused(&["status", "c.toml"]).contains(".slackline/c: found no run there"));
-    assert!(refused(&["explain", "--state", "no/such", "f"]).contains("no/such: found no run there"));
+    assert!(refused(&["status", "c.toml"]).contains(".slackline/c: found no run, expected"));
+    assert!(refused(&["explain", "--state", "no/such", "f"]).contains("no/such: found no run, expected"));
     assert!(refused(&["logs", "g", "j", "--workload", "a.toml"]).contains("found flow \"g\", expected f"));
     assert!(refused(&["logs", "f", "jj", "-w", "a.toml"]).contains("found job \"jj\", expected j"));
     assert!(refused(&["logs", "f", "j", "map-7", "-w", "a.toml"]).contains("which has 1 map from 0"));
@@ -137,7 +135,7 @@ fn status_explain_and_logs_take_a_run_in_one_way() {
         let with = |args: &[&str]| done(&dir, &[args, run].concat());
         let explained = with(&["explain", "f", "j"]);
         assert!(explained.starts_with("f under auto: finished at "), "{run:?}: {explained}");
-        assert!(with(&["status"]).starts_with(".slackline/a: done"), "{run:?}");
+        assert!(with(&["status"]).starts_with(".slackline/a: finished"), "{run:?}");
         assert!(with(&["logs", "f", "j"]).ends_with("said\n"), "{run:?}");
     };
     // The only log.
@@ -149,9 +147,9 @@ fn status_explain_and_logs_take_a_run_in_one_way() {
     }
     assert!(done(&dir, &["explain", "a.toml", "f", "j"]).starts_with("f under auto"));
     let several = slackline(&dir, &["explain", "f"]);
-    assert!(several.err.contains("the states of 2 runs, expected --state with one of"), "{}", several.err);
+    assert!(several.err.contains("2 runs found; choose one with --state:"), "{}", several.err);
     let none = slackline(&dir, &["status", "--state", "c.toml"]);
-    assert!(none.err.contains("c.toml: found no run there, expected the state directory"), "{}", none.err);
+    assert!(none.err.contains("c.toml: found no run, expected its state directory"), "{}", none.err);
 }
 
 #[test]
@@ -186,8 +184,8 @@ fn a_run_in_which_nothing_is_done_yet_or_nothing_was_left_to_do_says_so_in_words
     fs::write(dir.join("flow.toml"), good).expect("a flow file");
     done(&dir, &RUN);
     let seen = text();
-    assert!(seen.starts_with("state: done: begun at"), "{seen}");
-    assert!(seen.contains("\nnothing was left to do in it: all jobs were done before\n"), "{seen}");
+    assert!(seen.starts_with("state: finished: started at"), "{seen}");
+    assert!(seen.contains("\nnothing to run: all jobs were finished before\n"), "{seen}");
     assert!(!seen.contains("deadline") && !seen.contains("0 of 0"), "{seen}");
     let document = status(&dir);
     assert_eq!((&document["status"], &document["flows"]), (&"finished".into(), &Value::Array(Vec::new())));
@@ -258,7 +256,8 @@ fn jobs_that_earlier_runs_have_done_are_in_the_status() {
         let seen = status(&dir);
         assert_eq!((&seen["kept"], &seen["tasks"]), (&expected, &1.into()), "{command}");
         let printed = printed(&dir);
-        let (_, section) = printed.split_once("\ndone by earlier runs:\n").expect("there is such a section");
+        let (_, section) =
+            printed.split_once("\nfinished by earlier runs:\n").expect("there is such a section");
         let row = section.lines().last().expect("a row");
         assert!(
             row.split_whitespace().collect::<Vec<_>>().starts_with(&["f", "a", "1", "task"]),
@@ -405,7 +404,7 @@ fn a_deadline_that_has_passed_starts_the_run_and_is_reported_as_late() {
     fs::write(dir.join("flow.toml"), FAILS.replace("exit 7", "cat")).expect("a flow file");
     let ran = slackline(&dir, &[&RUN[..], &["--deadline", "f=2020-01-01T00:00:00Z"]].concat());
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    assert!(ran.err.contains("flow f is late already: its deadline, 2020-01-01T00:00:00Z"), "{}", ran.err);
+    assert!(ran.err.contains("flow f is already late: its deadline, 2020-01-01T00:00:00Z"), "{}", ran.err);
     assert!(ran.out.starts_with("1 flow finished, 1 late\nlate: f: finished at "), "{}", ran.out);
     assert!(ran.out.contains("\n  slackline explain f --state state\noutputs: "), "{}", ran.out);
 }

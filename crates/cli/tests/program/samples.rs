@@ -56,7 +56,7 @@ fn days_of_a_week_are_averaged_over_and_paired() {
         "{table}"
     );
     assert!(
-        table.contains("each from an empty cluster") && table.contains("difference to fifo, day by day"),
+        table.contains("each on an empty cluster") && table.contains("difference to fifo, day by day"),
         "{table}"
     );
     assert!(table.contains("rank"), "{table}");

@@ -231,7 +231,7 @@ fn policies_are_shown_for_the_segments_that_they_had() {
     assert!(ran.out.contains("fifo, then fair:by=flow, then fifo ran"), "{}", ran.out);
     let checked =
         scene.family.slackline(&scene.dir, &["check", "state/workload.json", "state/schedule.json"]);
-    assert!(!checked.err.contains("is none that this program knows"), "{}", checked.err);
+    assert!(!checked.err.contains("is unknown to this program"), "{}", checked.err);
 }
 
 #[test]

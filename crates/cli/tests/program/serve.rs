@@ -51,7 +51,7 @@ impl Place {
     /// The outputs of the flows in a service without faults, which is then removed.
     fn undisturbed(&self) -> Vec<BTreeMap<String, Vec<u8>>> {
         let mut service = self.serve(&[]);
-        assert!(self.done(&["submit", "flow.toml", "--wait"]).contains("1 is over: finished"));
+        assert!(self.done(&["submit", "flow.toml", "--wait"]).contains("1 ended: finished"));
         let made = results(&self.dir);
         service.kill().expect("it can be killed");
         service.wait().expect("it is gone");
@@ -152,7 +152,7 @@ fn a_service_that_is_killed_continues_and_makes_the_same_bytes() {
     // Finished submissions are still known, and the same file has no open jobs.
     let mut service = place.serve(&[]);
     assert_eq!(place.shown("1")["state"], "finished");
-    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: finished"));
+    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 ended: finished"));
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }
@@ -235,12 +235,12 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     assert!(
         place
             .done(&["submit", "flow.toml", "--deadline", "f=2h", "--wait-for-prediction"])
-            .contains("f: done at")
+            .contains("f: finishes at")
     );
     place.family.awaits(&format!("sleep {}", Family::long()));
     let queue = place.done(&["queue"]);
     for words in
-        ["local, edf (sum of response times, s): 2 slots", "1 live, 0 queued", "flow", "of 4", "running"]
+        ["local, edf (sum of response times, s): 2 slots", "1 active, 0 queued", "flow", "of 4", "running"]
     {
         assert!(queue.contains(words), "{words:?} in\n{queue}");
     }
@@ -262,7 +262,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     place.done(&["submission", "cancel", "1"]);
     place.until_state("1", "cancelled");
     // A submission of the same name continues with the finished jobs.
-    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: finished"));
+    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 ended: finished"));
     assert!(place.done(&["logs", "f", "slow", "--state", "2"]).contains("hello"));
     let recurs =
         ["submit", "flow.toml", "--name", "nightly", "--schedule", "0 2 * * *", "--zone", "Europe/Berlin"];
@@ -273,7 +273,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     place.done(&["schedule", "remove", "nightly"]);
     assert_eq!(place.done(&["schedule", "list"]), "no schedules\n");
     place.done(&["serve", "drain"]);
-    assert!(place.done(&["queue"]).contains("nothing new begins"));
+    assert!(place.done(&["queue"]).contains("no new submission starts"));
     // A queued submission is shown with its flows, and in lists with the earliest of their deadlines.
     place.done(&["submit", "flow.toml", "--name", "later", "--deadline", "f=2h"]);
     let later = place.shown("3");
@@ -299,7 +299,7 @@ fn invalid_files_are_reported_and_not_submitted() {
     assert!(place.refused(&["queue"]).contains("no service answers at"));
     let mut alone = place.family.command(&place.dir, &["queue"]);
     let alone = crate::ran(&alone.env_remove("SLACKLINE_SERVER").output().expect("the program starts"));
-    assert!(alone.err.contains("`slackline serve` starts one"), "{}", alone.err);
+    assert!(alone.err.contains("start one with `slackline serve`"), "{}", alone.err);
     let mut service = place.serve(&[]);
     fs::write(
         place.dir.join("bad.toml"),
@@ -321,7 +321,7 @@ fn invalid_files_are_reported_and_not_submitted() {
             .refused(&["serve", "--allow-root", "--state", "t", "--listen", "0.0.0.0:0"])
             .contains("expected TLS and tokens")
     );
-    assert!(place.done(&["queue", "--all"]).contains("nothing is submitted"));
+    assert!(place.done(&["queue", "--all"]).contains("no submissions"));
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }

@@ -29,13 +29,12 @@ fn wait_returns_with_the_reason_if_a_flow_cannot_start() {
     let place = place("serve-undecided");
     let mut service = place.serve(&[]);
     let held = answered(&place, &["submit", "flow.toml", "--hold", "--wait-for-prediction"]);
-    let words =
-        "flow is submitted as 1: held\nnothing is predicted: it is held (slackline submission resume 1)\n";
+    let words = "flow is submitted as 1: held\nno prediction: it is held (slackline submission resume 1)\n";
     assert_eq!(held, (Some(3), words.into(), String::new()));
     let (code, out, err) =
         answered(&place, &["submit", "flow.toml", "--name", "q", "--hold", "--if-late", "reject", "--quiet"]);
     assert_eq!((code, out.as_str()), (Some(3), "2\n"));
-    assert_eq!(err, "nothing is predicted: it is held (slackline submission resume 2)\n");
+    assert_eq!(err, "no prediction: it is held (slackline submission resume 2)\n");
     // Standard output has one document, and the number appears before it.
     let (code, out, err) = answered(
         &place,
@@ -68,9 +67,9 @@ fn late_submissions_are_rejected_with_exit_code_1() {
     assert_eq!(code, Some(1), "{out}{err}");
     for words in [
         "flow is submitted as 1\n",
-        "(a guess: how long its tasks take is not known yet)",
-        "would not hold",
-        "1 is over: rejected",
+        "(a guess: the duration of its tasks is unknown)",
+        "would miss its deadline",
+        "1 ended: rejected",
     ] {
         assert!(out.contains(words), "{words:?} in\n{out}");
     }
@@ -115,7 +114,7 @@ fn times_that_have_passed_and_options_that_do_not_go_together_are_refused() {
     assert!(place.refused(&wait).contains("cannot be used with"), "{}", place.refused(&wait));
     let bare = place.refused(&["queue", "--server", "127.0.0.1:7070"]);
     assert!(bare.contains("expected http://127.0.0.1:7070 or https://127.0.0.1:7070"), "{bare}");
-    assert_eq!(place.done(&["queue", "--all", "--format", "csv"]).lines().count(), 1, "nothing is submitted");
+    assert_eq!(place.done(&["queue", "--all", "--format", "csv"]).lines().count(), 1, "no submissions");
     place.done(&["submit", "flow.toml", "--hold"]);
     for (deadline, words) in [
         ("--deadline=-5", "expected a duration that is not negative"),
@@ -130,7 +129,7 @@ fn times_that_have_passed_and_options_that_do_not_go_together_are_refused() {
     // The answer to a recurring submission has its time zone, and says that its times are all alike.
     let (code, out, err) =
         answered(&place, &["submit", "flow.toml", "--name", "n", "--schedule", "0 2 * * *"]);
-    assert!(code == Some(0) && err.contains("all times have the same parameters"), "{err}");
+    assert!(code == Some(0) && err.contains("all runs of the schedule have the same parameters"), "{err}");
     let next = out.lines().find(|line| line.starts_with("next at ")).expect("when it comes next");
     let at = next.trim_start_matches("next at ").split(" (").next().expect("a time").to_owned();
     assert!(
@@ -156,7 +155,7 @@ fn a_directory_that_is_mistyped_is_not_made() {
     // Before the first start, tokens go to a directory that a user has made.
     fs::create_dir(place.dir.join("made")).expect("a directory");
     let ran = place.ask(&["token", "--state", "made", "--add", "anna", "--role", "look"]);
-    assert!(ran.code == Some(0) && ran.err.contains("no service has been running there yet"), "{}", ran.err);
+    assert!(ran.code == Some(0) && ran.err.contains("no service has run there yet"), "{}", ran.err);
     assert!(ran.out.starts_with("slackline_"), "{}", ran.out);
 }
 

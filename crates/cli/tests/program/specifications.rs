@@ -81,7 +81,7 @@ fn workloads_are_files_beside_the_specification() {
     let page = dir.join("page");
     let report = ["repro", text(&file), "night", "--report", text(&page)];
     assert!(!run(&report).err.contains("are kept"));
-    assert!(run(&report).err.contains("1 of 1 figures were there and are kept"));
+    assert!(run(&report).err.contains("1 of 1 figures exist and are kept"));
     let changed = fs::read_to_string(&nightly).unwrap() + "\n# once more\n";
     fs::write(&nightly, changed).unwrap();
     assert!(!run(&report).err.contains("are kept"));

@@ -534,7 +534,7 @@ fn the_page_of_the_papers_keeps_what_is_there() {
     assert_eq!(verdicts.lines().nth(1), Some("job-ordering,fig5,Fig. 5,1,better,2,2"));
 
     let ran = run(&["repro", "job-ordering/fig5", "--report", text(&dir), "--quick"]);
-    assert!(ran.err.contains("1 of 1 figures were there and are kept"), "{}", ran.err);
+    assert!(ran.err.contains("1 of 1 figures exist and are kept"), "{}", ran.err);
     assert_eq!(fs::read_to_string(&page).unwrap(), first);
     // An incomplete figure is made again.
     fs::write(dir.join("job-ordering/fig5.csv"), "x\n").unwrap();

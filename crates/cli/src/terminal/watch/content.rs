@@ -47,8 +47,8 @@ pub(crate) enum Mood {
     Plain,
     /// It is done as it should be.
     Good,
-    /// It is going to be late.
-    Doubtful,
+    /// It is likely to be late.
+    Warning,
     /// It is late or has failed.
     Bad,
 }
@@ -86,7 +86,7 @@ pub(crate) fn verdict(flow: &FlowState, now: f64) -> &'static str {
         (FlowStatus::Finished, Some(false)) => "on time",
         (FlowStatus::Finished, None) => "done",
         (_, Some(true)) if flow.deadline.is_some_and(|deadline| now > deadline) => "late already",
-        (_, Some(true)) => "about to be late",
+        (_, Some(true)) => "likely late",
         (FlowStatus::Waiting, _) if flow.release > now => "not released",
         (FlowStatus::Waiting, _) => "waits",
         _ => "running",
@@ -98,7 +98,7 @@ fn mood(flow: &FlowState, now: f64) -> Mood {
         (FlowStatus::Failed, _) | (FlowStatus::Finished, Some(true)) => Mood::Bad,
         (FlowStatus::Finished, _) => Mood::Good,
         (_, Some(true)) if flow.deadline.is_some_and(|deadline| now > deadline) => Mood::Bad,
-        (_, Some(true)) => Mood::Doubtful,
+        (_, Some(true)) => Mood::Warning,
         _ => Mood::Plain,
     }
 }
@@ -118,7 +118,7 @@ impl From<&StateOfRun> for ViewContent {
         let stage = match state.stage {
             Stage::Running => format!("running for {}", duration(state.now)),
             Stage::Stopped => "stopped".to_owned(),
-            Stage::Finished => format!("done, took {}", duration(state.recorded)),
+            Stage::Finished => format!("finished, took {}", duration(state.recorded)),
             _ => format!("ended with failures, took {}", duration(state.recorded)),
         };
         let policy = state.policy.as_deref().map_or_else(String::new, |policy| format!(", under {policy}"));

@@ -140,7 +140,7 @@ fn colour(mood: Mood) -> Style {
     match mood {
         Mood::Plain => Style::new(),
         Mood::Good => Style::new().fg(Color::Green),
-        Mood::Doubtful => Style::new().fg(Color::Yellow),
+        Mood::Warning => Style::new().fg(Color::Yellow),
         Mood::Bad => Style::new().fg(Color::Red),
     }
 }
@@ -168,7 +168,7 @@ fn flow_columns(flows: &[Flow]) -> Vec<Column> {
         Column::new("failed", 9, of(|flow| non_zero(flow.failed))).right(),
         Column::new("deadline", 3, of(|flow| flow.deadline.clone())).right(),
         Column::new("completion", 2, of(|flow| flow.completion.clone())).right(),
-        Column::new("most likely", 5, of(|flow| flow.between.clone())),
+        Column::new("80 % interval", 5, of(|flow| flow.between.clone())),
         Column::of_lines("", 0, verdicts),
     ]
 }
@@ -201,7 +201,7 @@ fn keys(selection: &Selection) -> Line<'static> {
     let words = if selection.is_inside {
         "↑↓ choose  esc all flows  ? help  q leave"
     } else {
-        "↑↓ choose  enter look into a flow  ? help  q leave"
+        "↑↓ choose  enter open a flow  ? help  q leave"
     };
     Line::from(words).style(Modifier::DIM)
 }
@@ -223,13 +223,13 @@ fn help(viewer: Viewer) -> Vec<String> {
     };
     let lines = [
         "↑ ↓     choose a flow or a job (also k j, page up and down, home, end)",
-        "enter   look into the flow",
+        "enter   open the flow",
         "esc     back to all flows",
     ];
     let about = [
         "",
-        "completion: when the flow was done, or is predicted to be",
-        "most likely: eight of ten predictions lie in between",
+        "completion: when the flow finished, or is predicted to finish",
+        "80 % interval: the completion is in it with a chance of 80 %",
         "slackline logs FLOW JOB shows what attempts said, slackline explain FLOW",
         "why it waits",
     ];

@@ -31,7 +31,7 @@ fn night() -> ViewContent {
     };
     let mut flows = vec![
         flow("billing", 40, 40, "on time", Mood::Good),
-        flow("reindex-of-everything-that-was-ever-written", 77, 512, "about to be late", Mood::Doubtful),
+        flow("reindex-of-everything-that-was-ever-written", 77, 512, "about to be late", Mood::Warning),
         flow("クリック流れ", 3, 16, "running", Mood::Plain),
         flow("nightly \u{1b}[31mred\tname", 0, 8, "late already", Mood::Bad),
         flow("backup", 0, 0, "not released", Mood::Plain),

@@ -46,7 +46,7 @@ sizes up to the answer. Settings (--over slowstart=A..B, heartbeat=A..B, capacit
 (A..B:STEP) and sizes without --until are all simulated (--format csv gives the curve). Deadlines of --deadlines F are \
 those of the largest cluster, for all sizes; for --over map-slots and reduce-slots, those of the cluster as it is. When \
 the capacity of a queue is varied, maximums below it are raised to it. The exit code is 1 if nothing meets the \
-conditions. Ctrl-C ends the search with what was found.
+conditions. Ctrl-C ends the search and prints the results so far.
 
 `slackline tune` finds the best split of map and reduce slots.")]
 pub(crate) struct Capacity {
@@ -60,7 +60,7 @@ pub(crate) struct Capacity {
     /// the shell: 'utilisation>=0.5'. A METRIC alone takes its limit from --at-most.
     #[arg(long, value_name = "METRIC:N", value_parser = until(), hide_possible_values = true, help_heading = "Capacity")]
     until: Vec<UntilArg>,
-    /// The limit of an --until that names a metric alone; of several, in their order
+    /// Limit of an --until without a limit; for several, in their order
     #[arg(
         long,
         hide_short_help = true,
@@ -72,19 +72,19 @@ pub(crate) struct Capacity {
     at_most: Vec<String>,
     /// Vary this instead of machines
     ///
-    /// slots, map-slots or reduce-slots of each machine, slowstart, heartbeat, or capacity:QUEUE, the percent
-    /// of its parent that a queue of yarn-capacity has (the other queues of the parent share the rest as they
-    /// did): NAME=A..B, or NAME=A..B:STEP. Of sizes the fewest with every --until is found; of settings the
-    /// one that costs least, by the objective.
+    /// NAME is slots, map-slots or reduce-slots of each machine, slowstart, heartbeat, or capacity:QUEUE. The last is
+    /// the percentage of its parent that a queue of yarn-capacity has; the other queues of the parent share the
+    /// rest in proportion. NAME=A..B:STEP tries every STEP. For a size the smallest value that meets every --until
+    /// is found, for a setting the value with the least cost.
     #[arg(long, value_name = "NAME=A..B", value_parser = axis(), hide_possible_values = true, help_heading = "Capacity")]
     over: Option<Axis>,
-    /// Whether sizes are tried by halves, or all up to the answer
+    /// Search sizes by bisection, or try every size up to the answer
     #[arg(long, hide_short_help = true, value_enum, default_value = "bisect", help_heading = "Capacity")]
     search: SearchArg,
-    /// What a machine costs an hour, for a column of prices
+    /// Price of a machine per hour; adds a column of prices
     #[arg(long, hide_short_help = true, value_name = "PRICE", value_parser = value::price, help_heading = "Capacity")]
     machine_hour: Option<f64>,
-    /// Simulations at a time [default: as many as there are processors]
+    /// Simulations at a time [default: one per processor]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Capacity")]
     threads: Option<u16>,
     /// Policy that runs the cluster, as in fair:by=flow
@@ -158,7 +158,7 @@ impl Capacity {
         match limits.next() {
             Some(limit) => {
                 bail!(
-                    "--at-most: found {limit}, which belongs to no --until, expected --until METRIC beside it"
+                    "--at-most: found {limit}, which belongs to no --until, expected --until METRIC with it"
                 )
             }
             None => Ok(conditions),
@@ -177,7 +177,7 @@ impl Capacity {
                 Ok(Axis { knob: Knob::Machines, values })
             }
             (None, None) => {
-                bail!("what is to be varied? pass --machines A..B or --over NAME=A..B")
+                bail!("nothing to vary: pass --machines A..B or --over NAME=A..B")
             }
         }
     }
@@ -271,7 +271,7 @@ pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
         let page = match &answer {
             Some((policy, (instance, options))) => {
                 let answer = format!("{} = {}", axis.knob, found.found.unwrap_or_default());
-                let note = format!("The timeline and the flows are those with the answer, {answer}.");
+                let note = format!("The timeline and the flows show the answer, {answer}.");
                 drawn(Page::new(instance, about), instance, policy, options)?.with_note(note)
             }
             None => Page::new(&loaded.instance, about),

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let has_profile = args.simulation.profile.0.is_some();
     let warning = loaded.and_then(|loaded| input::warn_of_recorded(loaded, beside, has_profile));
     if let Some(dir) = &args.schedules {
-        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be created", dir.display()))?;
     }
     let sweep = Sweep {
         args,
@@ -118,7 +118,7 @@ fn refuse_without_groups(by: &str, rounds: &[Round], workload: &str) -> anyhow::
     let ran = || rounds.iter().flat_map(|round| &round.rows).filter_map(|row| row.result.as_ref().ok());
     let has_groups = |figures: &Figures| figures.groups.iter().any(|group| group.by == by);
     if ran().next().is_some() && !ran().any(has_groups) {
-        bail!("--by: found {by}, which tells no flows of {workload} apart");
+        bail!("--by: found {by}, which no flow of {workload} has");
     }
     Ok(())
 }
@@ -131,7 +131,7 @@ fn refuse_schedules_of_several(args: &Compare) -> anyhow::Result<()> {
         None => return Ok(()),
     };
     if args.schedules.is_some() {
-        bail!("--schedules: found {found} with it, expected one workload as it is, which `check` can read");
+        bail!("--schedules: found {found} with it, expected one whole workload, which `check` can read");
     }
     Ok(())
 }
@@ -156,7 +156,7 @@ fn once(named: impl Iterator<Item = PolicySpec>) -> Vec<PolicySpec> {
     let mut policies: Vec<PolicySpec> = Vec::new();
     for policy in named {
         if policies.iter().any(|known| known.spec() == policy.spec()) {
-            out::warn(format_args!("--policies: found {} again, which is compared once", policy.spec()));
+            out::warn(format_args!("--policies: found {} twice; it is compared once", policy.spec()));
         } else {
             policies.push(policy);
         }

@@ -44,30 +44,30 @@ Examples:
   slackline explain billing --state nightly.toml
   slackline explain 17 billing rate
 
-Of a run, which may go on, or have been killed, the schedule so far is explained, and of a flow that is not done what it \
-waits for. The run is that of --state, or the only one below .slackline, as for `status` and `logs`.
+For a run, `explain` explains the schedule so far, and what an unfinished flow waits for. The run may be running or \
+stopped. It is that of --state, or the only one in .slackline, as for `status` and `logs`.
 
-The workload of a schedule is that of --workload, or a file named workload.json (.toml, .yaml) beside it, where `run` leaves it. The \
-options that the schedule records are applied again. CSV has a row a phase.
+The workload of a schedule is that of --workload, or a file named workload.json (.toml, .yaml) next to it, where `run` writes it. The \
+options that the schedule records are applied again. CSV has a row for each phase.
 
-A number in the place of the schedule is a submission of a service (`slackline serve`), as `queue` shows it.")]
+A number instead of the schedule is a submission of a service (`slackline serve`), as `queue` shows it.")]
 pub(crate) struct Explain {
     /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input [default:
     /// that of a run]
     ///
-    /// A state directory or a flow file in its place names a run, as --state does.
+    /// A state directory or a flow file names a run instead, as --state does.
     #[arg(value_name = "SCHEDULE", value_parser = path::text_or_name)]
     first: String,
     /// Flow to explain
     #[arg(value_name = "FLOW")]
     second: Option<String>,
-    /// One job of it [default: all of them]
+    /// Job to explain [default: all jobs of the flow]
     #[arg(value_name = "JOB", conflicts_with = "state")]
     third: Option<String>,
-    /// The run: its state directory, its flow file or its schedule [default: the only run there is]
+    /// The run: its state directory, its flow file or its schedule [default: the only run]
     #[arg(long, value_name = "RUN", conflicts_with = "workload")]
     state: Option<PathBuf>,
-    /// Workload that the schedule was made for [default: beside it]
+    /// Workload of the schedule [default: workload.json next to it]
     #[arg(long, short, value_name = "FILE")]
     workload: Option<PathBuf>,
     #[command(flatten)]
@@ -104,7 +104,7 @@ impl ServiceQuestion<'_> {
         let text = match args.output.form() {
             Form::Table => service::localised(&explained.text, Timestamp::now()),
             Form::Json => format!("{:#}\n", explained.document),
-            Form::Csv => bail!("--format: found csv, expected a table or json of a submission"),
+            Form::Csv => bail!("--format: found csv, expected table or json for a submission"),
         };
         out::text(args.output.file(), &text)?;
         Ok(Answer::Yes)
@@ -135,7 +135,7 @@ impl Explain {
                 job: self.second.as_deref(),
             });
         }
-        let flow = self.second.as_deref().ok_or_else(|| anyhow!("found no FLOW, expected one"))?;
+        let flow = self.second.as_deref().ok_or_else(|| anyhow!("missing argument FLOW"))?;
         let is_document =
             path.extension().is_some_and(|ending| ["json", "jsonl"].iter().any(|it| ending == *it));
         let of_flow_file =
@@ -239,7 +239,10 @@ fn of_schedule(
     let instance = &loaded.instance;
     let schedule = document.read(instance)?;
     if let Err(violation) = judge::check(instance, &schedule) {
-        out::warn(format_args!("{}: not feasible, so what follows may be wrong: {violation}", written.name));
+        out::warn(format_args!(
+            "{}: not feasible, so the explanation may be wrong: {violation}",
+            written.name
+        ));
     }
     let plan = is_plan(&schedule, &document.meta);
     write_explanation(
@@ -322,10 +325,10 @@ fn workload(
     };
     let source = input::read(&path, args.output.file())?;
     if !document.names_workload() {
-        out::warn(format_args!("{}: does not say which workload it was made for", written.name));
+        out::warn(format_args!("{}: does not name its workload", written.name));
     }
     if let Err(wrong) = document.made_for(&source) {
-        bail!("{wrong}{}", if args.workload.is_some() { "" } else { "; --workload FILE names another" });
+        bail!("{wrong}{}", if args.workload.is_some() { "" } else { "; pass it with --workload FILE" });
     }
     let options = WorkloadOptions { importers: tables.importers.clone(), ..WorkloadOptions::default() };
     Ok(document.load(&source, options, None)?)
@@ -336,10 +339,7 @@ fn workload_beside(schedule: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let known = BESIDE.map(|name| schedule.with_file_name(name));
     let there = known.into_iter().find(|path| schedule.as_os_str() != "-" && path.is_file());
     there.ok_or_else(|| {
-        anyhow!(
-            "{name}: found no {} beside it, expected --workload FILE with the workload it was made for",
-            BESIDE[0]
-        )
+        anyhow!("{name}: found no {} next to it; name its workload with --workload FILE", BESIDE[0])
     })
 }
 
@@ -359,7 +359,7 @@ fn flow_named(instance: &Instance, name: &str) -> anyhow::Result<FlowId> {
     };
     let all: Vec<&str> = flows.map(|(_, flow)| flow.id.as_str()).collect();
     if all.is_empty() {
-        bail!("found flow {name:?}, expected a workload with flows: this one has none, so that none waits");
+        bail!("found flow {name:?}, but the workload has no flows");
     }
     bail!("{}{job}", unknown("flow", name, &all));
 }

@@ -52,7 +52,7 @@ Examples:
   slackline simulate nightly.toml -p woha-lpf --plan-file nightly.plan
 
 JSON is the schedule document; JSONL has it line by line, written during the simulation, for schedules \
-larger than memory; CSV has a row a flow. A workload in lines (.jsonl), or any with --stream, is read meanwhile \
+larger than memory; CSV has a row for each flow. A workload in lines (.jsonl), or any with --stream, is read during the simulation \
 too. `slackline policies` lists the policies.")]
 pub(crate) struct Simulate {
     /// Workload document or trace; - for standard input
@@ -67,10 +67,10 @@ pub(crate) struct Simulate {
     shape: Shape,
     #[command(flatten)]
     simulation: SimulationArgs,
-    /// Read the workload while it is simulated, in memory for what is live
+    /// Read the workload during the simulation; only active flows are in memory
     ///
-    /// Its flows must be in the order of their releases: a document in lines (.jsonl), which is read so by
-    /// itself, a SWIM trace, or a log that is read line by line (swf, sacct, alibaba).
+    /// Flows must be in the order of their releases. This works for documents in lines (.jsonl, for which it is the
+    /// default), SWIM traces, and logs of swf, sacct and alibaba.
     #[arg(long, help_heading = "Workload")]
     stream: bool,
     #[command(flatten)]
@@ -82,8 +82,8 @@ pub(crate) struct Simulate {
     all: bool,
     /// Print a lower bound for each decision of auto, and what each rule alone costs
     ///
-    /// A lower bound on the cost of the flows that were there, under any later decisions, beside what
-    /// auto estimated; and a simulation of every rule, which takes its time.
+    /// The lower bound is on the cost of the flows that were present, under any later decisions; the estimate of auto
+    /// stands next to it. Every rule is simulated too, which takes time.
     #[arg(long, help_heading = "Output", hide_short_help = true, conflicts_with = "stream")]
     certificates: bool,
     #[command(flatten)]
@@ -150,8 +150,8 @@ impl Simulate {
     fn check_report(&self) -> anyhow::Result<()> {
         if self.report.is_asked() && self.output.form() == SimulationForm::Lines {
             bail!(
-                "--report: found a schedule that is written line by line, expected a table, CSV or JSON (check --report \
-                 makes the page of a schedule in lines)"
+                "--report: found a schedule that is written line by line, expected a table, CSV or JSON (`check --report` \
+                 makes the report of a schedule in lines)"
             );
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Simulate {
             );
         }
         if self.simulation.jitter > 0.0 || self.simulation.profile.0.is_some() {
-            bail!("--certificates: found durations that are off those of the workload, expected exact ones");
+            bail!("--certificates: found --jitter or --profile, which change durations, expected neither");
         }
         Ok(())
     }

@@ -25,9 +25,9 @@ Example:
   slackline check examples/nightly.toml edf.json
 
 The options that the schedule records (import, cluster, objective, deadlines, grain) are applied \
-again, so that none need be repeated; flags given here win. A lower bound is not computed again: it \
-is believed as long as it is not above the cost (`slackline bound` gives one that was proved here). If the schedule is not feasible, the \
-exit code is 1 and the first violation is named. JSON has `valid`, and metrics or the violation.")]
+again and need not be repeated; options given here override them. The lower bound of the schedule is not computed again, but must \
+not be above the cost (`slackline bound` computes one). If the schedule is not feasible, the \
+exit code is 1 and the first violation is printed. JSON has `valid`, and metrics or the violation.")]
 pub(crate) struct Check {
     /// Workload that the schedule was made for; - for standard input
     #[arg(value_name = "WORKLOAD")]
@@ -35,7 +35,7 @@ pub(crate) struct Check {
     /// Schedule document, or schedule in lines (.jsonl); - for standard input
     #[arg(value_name = "SCHEDULE")]
     schedule: PathBuf,
-    /// Longest task that plain work is cut into
+    /// Longest task of phases that are given as work, in seconds
     #[arg(long, value_name = "DURATION", value_parser = value::seconds_above_zero)]
     grain: Option<f64>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Check, tables: &Tables) -> anyhow::Result<Answer> {
             if schedule.segments.is_empty() { vec![&schedule.policy] } else { of_segments.collect() };
         for policy in policies.into_iter().filter(|policy| !is_known(policy, tables)) {
             out::warn(format_args!(
-                "policy {policy:?} is none that this program knows; what it is called changes nothing"
+                "policy {policy:?} is unknown to this program; the check does not depend on it"
             ));
         }
     }
@@ -88,7 +88,7 @@ fn decide(args: &Check, tables: &Tables) -> anyhow::Result<Verdict> {
     let document = ScheduleDocument::open(&written, &tables.importers)?;
     let workload = input::read(&args.workload, args.output.file())?;
     if !document.names_workload() {
-        out::warn(format_args!("{}: does not say which workload it was made for", written.name));
+        out::warn(format_args!("{}: does not name its workload", written.name));
     }
     let verdict = check(&document, &workload, args.shape.options(&tables.importers)?, args.grain)?;
     if args.report.is_asked() {

@@ -29,31 +29,31 @@ Examples:
   slackline export examples/nightly.toml edf.json --output jobs.csv
 
 The schedule has tasks (simulate, run, or plans that have tasks):
-  perfetto  Chrome's trace event format: a process a machine, a thread a slot, a slice a task. Two files in lines (.jsonl) \
-are read and written in memory for what is live
-  csv       a row a job, its columns named as Batsim and evalys name them
-  svg       one chart: --chart
+  perfetto  Chrome's trace event format: a process for each machine, a thread for each slot, a slice for each task. Two files in lines \
+(.jsonl) are read as streams, with only active flows in memory
+  csv       a row for each job, with the column names of Batsim and evalys
+  svg       one chart (--chart)
 
-Nothing is judged: `slackline check` does that. The options that the schedule records (import, cluster, objective, deadlines, \
-grain) are applied again; flags given here win.")]
+The schedule is not checked: `slackline check` does that. The options that the schedule records (import, cluster, objective, deadlines, \
+grain) are applied again; options given here override them.")]
 pub(crate) struct Export {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Schedule of it, as a document or in lines (.jsonl); - for standard input
+    /// Schedule of the workload, as a document or in lines (.jsonl); - for standard input
     #[arg(value_name = "SCHEDULE")]
     schedule: PathBuf,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
     parameters: ParameterFlags,
-    /// What a picture shows: flows, gantt, utilisation, response, wait, slowdown [default: flows]
+    /// Chart to draw: flows, gantt, utilisation, response, wait, slowdown [default: flows]
     ///
-    /// flows: slots that each flow holds over time. gantt: what is on each slot. utilisation: slots held, and
-    /// flows that are not over. response, wait, slowdown: their distributions over flows.
+    /// flows: slots of each flow over time. gantt: the tasks on each slot. utilisation: used slots and unfinished
+    /// flows over time. response, wait, slowdown: their distributions over flows.
     #[arg(long, value_name = "CHART", value_parser = value::chart(), hide_possible_values = true, help_heading = "Output")]
     chart: Option<Chart>,
-    /// Width and height of a picture in pixels [default: what suits the chart]
+    /// Width and height of the chart in pixels [default: depends on the chart]
     #[arg(long, value_name = "WxH", value_parser = value::size, help_heading = "Output")]
     size: Option<Size>,
     #[command(flatten)]

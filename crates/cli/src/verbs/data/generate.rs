@@ -22,13 +22,13 @@ Examples:
 
 The same name, settings and seed give the same workload. With a name, --help lists the parameters of that generator.")]
 pub(crate) struct Generate {
-    /// Generator; without one, they are listed
+    /// Generator; without it, all generators are listed
     #[arg(value_name = "NAME", value_parser = name(), hide_possible_values = true)]
     name: Option<&'static Generator>,
     /// Set a parameter; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting(), hide_possible_values = true, requires = "name")]
     set: Vec<(String, String)>,
-    /// Seed of everything that is drawn
+    /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = value::whole::<u64>(0, u64::MAX), requires = "name")]
     seed: u64,
     /// List the generators, or the one named, with parameters and defaults
@@ -70,9 +70,7 @@ pub(crate) fn run(args: &Generate) -> anyhow::Result<Answer> {
         None if args.list => generators().iter().map(describe).collect::<Vec<_>>().join("\n"),
         None => {
             if file.is_some() {
-                anyhow::bail!(
-                    "--output: found no generator, expected one of those that `slackline generate` lists"
-                );
+                anyhow::bail!("--output: missing argument NAME; `slackline generate` lists the generators");
             }
             let names = generators().iter().map(|one| (one.name.to_owned(), one.summary.to_owned()));
             wrapped(&names.collect::<Vec<_>>(), COLUMNS)

@@ -19,10 +19,10 @@ Example:
   slackline import trace.tsv --machines 600 --slots 3 --output day.toml
   slackline import trace.tsv --machines 600 --slots 3 --output day.jsonl.zst
 
-What was repaired or left out is counted on standard error. Without flags for a cluster the \
-document has none, and flags must give one whenever it is used.")]
+Repaired and ignored records are counted on standard error. Without options for a cluster the \
+document has no cluster, and every command that reads it needs these options.")]
 pub(crate) struct Import {
-    /// Trace, or a document to be rewritten; - for standard input
+    /// Trace, or a document to convert; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     #[command(flatten)]

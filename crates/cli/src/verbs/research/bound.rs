@@ -29,8 +29,8 @@ pub(crate) struct Bound {
 }
 
 /// Why simulate, compare and plan may know a higher bound.
-const UNCUT: &str = "\nSome phases are given as work: a bound for tasks alone (prices) is left out. simulate, compare and plan\n\
-    cut that work into tasks and have it.\n";
+const UNCUT: &str = "\nSome phases are given as work, so the bound that needs tasks (prices) is missing. simulate, compare and plan\n\
+    cut the work into tasks and compute it.\n";
 
 pub(crate) fn run(args: &Bound, tables: &Tables) -> anyhow::Result<Answer> {
     let source = input::read(&args.workload, args.output.file())?;

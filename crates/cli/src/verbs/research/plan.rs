@@ -32,11 +32,11 @@ Examples:
   slackline plan examples/purdue-30.toml --slots 4 --policy flowflex --speed 2
   slackline plan report.toml --policy woha-lpf --output report.plan
 
-JSON is the schedule document, which `slackline check` decides on (of woha-… it is the requirements, which \
-are no schedule); CSV has a row a flow. `slackline \
-policies` says what each policy plans: allocations of slots, tasks, or (woha) the progress that a \
-scheduler should see, which --output writes in a compact form. Without --policy \
-it is auto: the best task schedule of all policies and of a search.")]
+JSON is the schedule document, which `slackline check` checks (for woha-… it is the required progress, which \
+is no schedule). CSV has a row for each flow. `slackline \
+policies` shows what each policy plans: allocations of slots, tasks, or (woha) the progress that a \
+scheduler should reach, which --output writes in a compact form. The default policy \
+auto uses the best task schedule of all policies and of a search.")]
 pub(crate) struct PlanVerb {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
@@ -48,9 +48,9 @@ pub(crate) struct PlanVerb {
     timeout: PolicyTimeout,
     #[command(flatten)]
     plan: PlanArgs,
-    /// Longest task that plain work is cut into [default: 10]
+    /// Longest task of phases that are given as work [default: 10]
     ///
-    /// Only where tasks are planned.
+    /// In seconds or with a unit. Only policies that plan tasks use it.
     #[arg(long, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
     grain: Option<f64>,
     #[command(flatten)]
@@ -95,9 +95,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
         None => plan::default_policy(&loaded.instance, &tables.policies).with_context(|| {
             let planners = plan::planners(&loaded.instance, &tables.policies);
             let planners = planners.iter().map(PolicySpec::name).collect::<Vec<_>>().join(", ");
-            format!(
-                "found flows and machines that no default policy plans, expected --policy, one of {planners}"
-            )
+            format!("no default policy plans these flows and machines; pass --policy with one of {planners}")
         })?,
     };
     if args.output.form() == Form::Plan && policy.plan_form() != PlanForm::Progress {
@@ -108,7 +106,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     }
     if policy.plan_form() == PlanForm::Progress && args.report.is_asked() {
         bail!(
-            "--report: found policy {}, which plans progress and no times, expected one that plans a schedule",
+            "--report: found policy {}, which plans progress and not times, expected one that plans a schedule",
             policy.spec()
         );
     }

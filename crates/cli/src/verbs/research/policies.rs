@@ -22,13 +22,13 @@ Examples:
 
 A parameter follows the name: --policy fair:by=flow")]
 pub(crate) struct Policies {
-    /// Say everything of this policy
+    /// Print all details of this policy
     #[arg(value_name = "NAME", value_parser = policy::described_of_standard())]
     name: Option<policy::PolicyName>,
-    /// Hold a policy to what every policy is held to, a line for each check
+    /// Test whether a policy follows the rules for all policies, a line for each check
     ///
-    /// Small workloads are simulated with failures, noise and everything else that the simulator can do,
-    /// every schedule is judged, and the same run must give the same schedule again.
+    /// Small workloads are simulated with failures, noise and all other options of the simulator. Every schedule
+    /// is checked, and a repeated simulation must give the same schedule.
     #[arg(long, value_name = "POLICY", value_parser = policy::standard(), conflicts_with_all = ["name", "format", "output"], hide_possible_values = true)]
     test: Option<PolicySpec>,
     #[command(flatten)]

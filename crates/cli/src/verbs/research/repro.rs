@@ -34,43 +34,43 @@ Examples:
   slackline repro flex/fig5a --report papers
   slackline repro --adversary edf tardiness --output worst --against flex
 
-Each figure is a file of rows (CSV): mean, half the 95 % interval, least and most over the seeds. The same \
-specification gives the same bytes. DIR also gets made.toml, which says what version and commit of the \
-program made each file.
+Each figure is a CSV file: mean, half the 95 % interval, minimum and maximum over the seeds. The same \
+specification gives the same bytes. DIR also gets made.toml, which names the version and commit of the \
+program that made each file.
 
---report writes a page, DIR/index.html: each figure as a picture, beside it what its paper says, and whether our rows bear it \
-out (verdicts.csv has that in short); without EXPERIMENT also what the papers print that does not hold, with counterexamples. Figures \
-that are in DIR already are kept, so that the command resumes a stopped run.
+--report writes a page, DIR/index.html: each figure as a picture, next to it the claim of its paper, and whether our rows confirm \
+it (verdicts.csv is a summary). Without EXPERIMENT it also has counterexamples to wrong claims of the papers. Figures \
+that are in DIR already are kept, so the command resumes a stopped run.
 
---adversary changes small workloads at random (simulated annealing, as PISA does for list schedulers) until \
-POLICY costs as many times as much as another or as the optimum, by exhaustive search, as can be found. DIR gets the worst \
-ones, reduced to what matters, and summary.csv. METRIC is summed over the flows; \"max slowdown\" is its largest. Where \
-costs may be 0, 1 is added to both. If POLICY costs more on none of the workloads, the command says so and writes none.")]
+--adversary changes small workloads at random (simulated annealing, as PISA does for list schedulers) to maximise the \
+ratio of the cost of POLICY to that of another policy, or to the optimum (exhaustive search). DIR gets the worst \
+workloads, reduced to the essential flows, and summary.csv. METRIC is summed over the flows; \"max slowdown\" is the largest slowdown. Where \
+costs may be 0, 1 is added to both. If POLICY never costs more, the command reports it and writes no workload.")]
 pub(crate) struct Repro {
-    /// Experiment, or EXPERIMENT/FIGURE, or a specification of your own, FILE.toml (docs/experiments.md);
-    /// without one, they are listed
+    /// Experiment, EXPERIMENT/FIGURE, or your own specification FILE.toml (docs/experiments.md); without it,
+    /// all are listed
     #[arg(value_name = "EXPERIMENT", value_parser = name(), hide_possible_values = true)]
     experiment: Option<Experiments>,
-    /// Figures of it [default: all]
+    /// Figures of the experiment [default: all]
     #[arg(value_name = "FIGURE")]
     figures: Vec<String>,
-    /// A specification of your own, with any file ending
+    /// Your own specification, with any file ending
     #[arg(long, value_name = "FILE", conflicts_with = "experiment")]
     spec: Option<PathBuf>,
-    /// Average over seeds 0 to N-1 instead of as many as the figure says
+    /// Average over seeds 0 to N-1 instead of the seeds of the figure
     #[arg(long, value_name = "N", value_parser = value::whole::<u32>(1, 100_000))]
     seeds: Option<u32>,
-    /// Threads that work on a figure [default: as many as there are processors]
+    /// Threads that work on a figure [default: one per processor]
     #[arg(long, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()))]
     threads: Option<u16>,
     /// Write the files of every figure into DIR instead of printing tables
     #[arg(long, short, value_name = "DIR", group = "written")]
     output: Option<PathBuf>,
-    /// Write a page of the figures beside what the papers say into DIR, and their files; without EXPERIMENT
-    /// of all
+    /// Write a page that compares the figures with the papers into DIR, and their files; without EXPERIMENT,
+    /// for all
     #[arg(long, value_name = "DIR", conflicts_with = "output", group = "written")]
     report: Option<PathBuf>,
-    /// At most five seeds a figure: a look, in two minutes for all
+    /// At most five seeds per figure; all figures take two minutes
     #[arg(long, requires = "report", conflicts_with = "seeds")]
     quick: bool,
     /// Make figures again that are in DIR already
@@ -79,13 +79,13 @@ pub(crate) struct Repro {
     /// Search small workloads on which POLICY is worst at METRIC
     #[arg(long, num_args = 2, value_names = ["POLICY", "METRIC"], requires = "output", conflicts_with_all = ["experiment", "spec", "seeds", "report"])]
     adversary: Option<Vec<String>>,
-    /// Policy that POLICY is held against, or optimum for the best schedule there is
+    /// Policy to compare POLICY with, or optimum for the best schedule
     #[arg(long, value_name = "POLICY", requires = "adversary", default_value = OPTIMUM)]
     against: String,
     /// Seed of the search
     #[arg(long, value_name = "N", requires = "adversary", default_value_t = 0)]
     seed: u64,
-    /// Workloads that the search looks at
+    /// Number of workloads that the search tries
     #[arg(long, value_name = "N", requires = "adversary", default_value_t = 2000, value_parser = value::whole::<u32>(4, 10_000_000))]
     budget: u32,
     /// Commit this program was built from, for the made.toml that DIR keeps
@@ -113,9 +113,8 @@ fn name() -> NamedValue<Experiments> {
         }
         let (id, figure) = text.split_once('/').map_or((text, None), |(id, figure)| (id, Some(figure)));
         let found = experiments().iter().find(|experiment| experiment.id == id);
-        let unknown = || {
-            unknown("experiment", id, &names) + "; a specification of your own is a file that ends in .toml"
-        };
+        let unknown =
+            || unknown("experiment", id, &names) + "; your own specification is a file that ends in .toml";
         let experiment = *found.ok_or_else(unknown)?;
         Ok::<_, String>(Experiments::Known { experiment, figure: figure.map(str::to_owned) })
     })
@@ -168,7 +167,7 @@ pub(crate) fn run(args: &Repro, tables: &Tables) -> anyhow::Result<Answer> {
     let chosen = chosen(&spec, &args.ids())?;
     let paper = args.known().map(|experiment| experiment.paper(&spec)).transpose()?;
     if let Some(dir) = &args.output {
-        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be created", dir.display()))?;
     }
     for figure in chosen {
         out::talk(format_args!("{}: {}", figure.id, figure.title));
@@ -216,7 +215,7 @@ fn worst(args: &Repro, asked: &[String], tables: &Tables) -> anyhow::Result<Answ
         adversary.search(threads(args), &|done, of| cells.at(done, of))?
     };
     let Some(dir) = args.output.as_deref() else { anyhow::bail!("--adversary: expected --output") };
-    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be created", dir.display()))?;
     let made = adversary.artifacts(&found);
     for artifact in &made {
         write(Some(dir), artifact)?;

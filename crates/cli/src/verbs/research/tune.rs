@@ -36,8 +36,8 @@ Examples:
   slackline tune examples/purdue-30.toml --total-slots 80 --schedule best.json
 
 Splits: --total-slots divides slots one by one; --machines with --slots gives every machine the same m map \
-and r reduce slots, m + r = --slots. Without either, the workload's own machines are divided so. Flows are \
-of one job and all there at 0.
+and r reduce slots, m + r = --slots. Without either, the slots of the workload's machines are divided in this way. Flows must have \
+one job each and be released at 0.
 
 `slackline capacity` finds the smallest cluster, or the best setting, by simulation.")]
 pub(crate) struct Tune {
@@ -50,21 +50,21 @@ pub(crate) struct Tune {
     /// of up to nine jobs (ex-mk-sf-jr).
     #[arg(long, value_name = "METHOD", default_value = "mk-sf-jr", value_parser = method(), help_heading = "Tuning")]
     method: Method,
-    /// Times that make the orders [default: best]
+    /// Job times that determine the orders [default: best]
     ///
-    /// Work over slots (area), whole waves (stage), or the better of both (best); of mk-tct-sf-jr the default
-    /// is area.
+    /// Work divided by slots (area), whole waves of tasks (stage), or the better of both (best). For mk-tct-sf-jr the
+    /// default is area.
     #[arg(long, value_enum, help_heading = "Tuning")]
     times: Option<TimesArg>,
     /// Whether reduces go to the first job that is ready (wc), or strictly in order (strict)
     #[arg(long, hide_short_help = true, value_enum, default_value = "wc", help_heading = "Tuning")]
     mode: ModeArg,
-    /// Scale the best split of N slots instead of searching, and say what that loses
+    /// Scale the best split of N slots instead of searching, and print the loss
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()), help_heading = "Tuning")]
     proportional: Option<u32>,
-    /// Make the Pareto front too: what nothing beats in both makespan and total completion time
+    /// Also compute the Pareto front of makespan and total completion time
     ///
-    /// Exact over all splits and the orders of both rules, and many times the work of the best split alone.
+    /// It is exact over all splits and the orders of both rules, and takes many times longer than the best split.
     #[arg(long, help_heading = "Tuning")]
     front: bool,
     /// Write the schedule of the best split to FILE
@@ -77,7 +77,7 @@ pub(crate) struct Tune {
     output: OutputArgs,
     #[command(flatten)]
     table: TableArgs,
-    /// Show the whole order
+    /// Show the whole order of jobs
     #[arg(long, help_heading = "Output")]
     all: bool,
     #[command(flatten)]
@@ -158,7 +158,7 @@ fn splits(shape: &Shape, instance: &Instance) -> anyhow::Result<Splits> {
     }
     let [group] = instance.cluster().groups().raw.as_slice() else {
         bail!(
-            "found a cluster of {} groups of machines, expected --total-slots N, or --machines N with --slots M",
+            "found a cluster with {} groups of machines, expected --total-slots N, or --machines N with --slots M",
             instance.cluster().groups().len()
         );
     };

@@ -7,8 +7,8 @@ use crate::verbs::answer::Answer;
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 `slackline run --engine ssh` and `--engine slurm` start one on each machine, over ssh or srun; you need not start it by hand. It \
-listens to nothing but its standard input, and ends with everything that it has started when that ends, or when nothing was \
-heard of the run for 30 seconds. docs/fleet.md describes the protocol on its standard input and output.")]
+reads only its standard input. When that ends, or when the run has sent nothing for 30 seconds, the agent ends with everything that \
+it has started. docs/fleet.md describes the protocol on its standard input and output.")]
 pub(crate) struct Agent {}
 
 pub(crate) fn run(_: &Agent) -> Answer {

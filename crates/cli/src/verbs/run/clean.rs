@@ -28,26 +28,25 @@ Examples:
   slackline clean --state .slackline/nightly --intermediates
   slackline clean --histories past.history --older-than 90d --dry-run
 
-Outputs are never removed, nor are files of a run that is active, or that was stopped and can be resumed. What is \
-removed of a state directory is what the run keeps there; without it the run is not known any more, so that the same \
-command would start over, and refuse to write over its outputs.
+Outputs are never removed, nor are files of a run that is running, or that was stopped and can be resumed. \
+Without its files a run is unknown: the same command would start over, and refuse to replace its outputs.
 
-Of a history the earliest runs are removed: those that started so long ago, if --older-than says how long, and no more \
-than make it small enough, if --larger-than says how small. What simulations have kept in it stays.")]
+In a history the earliest runs are removed: those that are older than --older-than, and as few as make it \
+smaller than --larger-than. Records of simulations stay.")]
 pub(crate) struct Clean {
     /// State directory of the run to clean
     #[arg(long, value_name = "DIR", required_unless_present_any = ["all", "histories"], conflicts_with = "all")]
     state: Option<PathBuf>,
-    /// Every run that has its state below .slackline
+    /// Clean every run in .slackline
     #[arg(long)]
     all: bool,
     /// Histories to clean [default: that of the defaults file]
     #[arg(long, value_name = "FILE", num_args = 0.., conflicts_with = "intermediates")]
     histories: Option<Vec<PathBuf>>,
-    /// Only runs that ended so long ago, such as 30d
+    /// Only runs that ended at least this long ago, such as 30d
     #[arg(long, value_name = "DURATION", value_parser = value::seconds)]
     older_than: Option<f64>,
-    /// Only runs that keep more than that, such as 10GiB, and histories that are larger
+    /// Only runs and histories that are larger than this, such as 10GiB
     #[arg(long, value_name = "BYTES", value_parser = size)]
     larger_than: Option<u64>,
     /// Remove only map output and attempts; journal, logs and schedule stay
@@ -114,7 +113,7 @@ impl Clean {
             Some(named) if named.is_empty() => {
                 let usual = defaults
                     .history()
-                    .context("--histories: found no file, expected one, or a history in the defaults file")?;
+                    .context("--histories: name a file, or set history in the defaults file")?;
                 vec![usual.to_owned()]
             }
             Some(named) => named.clone(),
@@ -136,7 +135,7 @@ impl Clean {
         let PrunedRuns { runs, of, bytes, latest, .. } = forgotten;
         let of = counted(of as u64, "run");
         let what = match runs {
-            0 => format!("stays: none of {of} is to go"),
+            0 => format!("stays: none of {of} qualifies"),
             _ if self.dry_run => format!("{runs} of {of} would be removed"),
             _ => format!("{runs} of {of} removed"),
         };
@@ -158,7 +157,7 @@ impl Clean {
         };
         let look = match look(state) {
             Ok(Some(look)) => look,
-            Ok(None) => return stays("", "it was not begun".to_owned()),
+            Ok(None) => return stays("", "no run has started there".to_owned()),
             Err(error) => {
                 return Row { what: format!("cannot be removed: {error}"), ..stays("", String::new()) };
             }
@@ -169,8 +168,8 @@ impl Clean {
         let kept = match stage {
             Stage::Running => Some("a process uses it"),
             Stage::Stopped => Some("it was stopped, and can be resumed"),
-            _ if self.older_than.is_some_and(|least| age < least) => Some("it is not so old"),
-            _ if self.larger_than.is_some_and(|least| bytes <= least) => Some("it is not so large"),
+            _ if self.older_than.is_some_and(|least| age < least) => Some("it is not old enough"),
+            _ if self.larger_than.is_some_and(|least| bytes <= least) => Some("it is not large enough"),
             _ => None,
         };
         let stage = match stage {

@@ -23,8 +23,8 @@ Examples:
   slackline history past.history
   slackline history past.history --format json --output past.json
 
-The JSON form has no runs: it is the document that `simulate` keeps with --knowledge learned, of the latest ten runs of \
-each job together. `simulate` and `compare` read the history itself as well.")]
+JSON has no single runs: it is the document that `simulate` keeps with --knowledge learned, and sums up the latest ten runs of \
+each job. `simulate` and `compare` read the history file, too.")]
 pub(crate) struct History {
     /// The history that `run --history FILE` or `simulate --history FILE` keeps
     #[arg(value_name = "FILE")]
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
 /// What is known of phases, where no real run is in the document.
 fn phases(args: &History, history: &Known) -> anyhow::Result<Answer> {
     if args.table.is_given() {
-        bail!("found no real run in {}, expected --columns and --sort only with some", args.file.display());
+        bail!("{}: has no real runs, and --columns and --sort are for real runs only", args.file.display());
     }
     let header = ["flow", "job", "phase", "group", "tasks", "seconds"];
     let rows = history.records().map(|(phase, group, record)| {

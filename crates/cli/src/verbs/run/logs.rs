@@ -22,23 +22,23 @@ Examples:
   slackline logs nightly extract --state flows.toml --attempt 2
   slackline logs nightly extract --state 17
 
-The run is that of --state, or the only one below .slackline, as for `status` and `explain`; it may go on, or have been \
-killed. Above what an attempt said there is a line that names it, and of one that failed the reason. Of a long log the \
+The run is that of --state, or the only one in .slackline, as for `status` and `explain`. It may be running or \
+stopped. A line above the log of each attempt names it and, if it failed, the reason. Of a long log the \
 beginning and the end are kept. A number for --state is a submission of a service, as `queue` shows it.")]
 pub(crate) struct Logs {
     /// Flow
     #[arg(value_name = "FLOW")]
     flow: String,
-    /// Job of it
+    /// Job of the flow
     #[arg(value_name = "JOB")]
     job: String,
-    /// One of its tasks, such as map-3, or all of a phase: map or reduce
+    /// Task, such as map-3, or all tasks of a phase: map or reduce [default: all tasks]
     #[arg(value_name = "TASK", value_parser = TaskOf::parse)]
     task: Option<TaskOf>,
-    /// The run, as by --state
+    /// The run, as for --state
     #[arg(long, short, value_name = "RUN", conflicts_with = "state")]
     workload: Option<PathBuf>,
-    /// The run: its state directory, its flow file or its schedule [default: the only run there is]
+    /// The run: its state directory, its flow file or its schedule [default: the only run]
     #[arg(long, value_name = "RUN")]
     state: Option<PathBuf>,
     /// Only the N-th attempt of each task, from 1

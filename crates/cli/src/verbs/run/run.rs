@@ -79,10 +79,10 @@ pub(crate) struct Run {
     policy: PolicySpec,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
-    /// What a flow costs, instead of the workload's metric
+    /// Cost of a flow, instead of the workload's metric
     #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
     metric: Option<Metric>,
-    /// Whether the sum or the maximum of the costs is to be small
+    /// Minimise the sum or the maximum of the costs
     #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = value::combine(), help_heading = "Policy")]
     combine: Option<Combine>,
     /// File with the durations of jobs in earlier runs
@@ -100,8 +100,8 @@ pub(crate) struct Run {
 
     /// Directory for the files of the run
     ///
-    /// By default .slackline/NAME, where NAME is that of the flow file; `slackline config` shows the
-    /// directory that is meant instead of .slackline.
+    /// By default .slackline/NAME, where NAME is the name of the flow file. The defaults file can set another
+    /// directory than .slackline, which `slackline config` shows.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     state: Option<PathBuf>,
     #[command(flatten)]
@@ -119,9 +119,9 @@ pub(crate) struct Run {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 struct ProgressFlags {
-    /// Write everything that happens to FILE, a line of JSON each
+    /// Append the events of the run to FILE, a line of JSON each
     ///
-    /// What is there already stays: lines are added. Their schema is docs/schema/events.schema.json.
+    /// Their schema is docs/schema/events.schema.json.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     events: Option<PathBuf>,
     /// Print a line for each task
@@ -141,20 +141,20 @@ struct ProgressFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Jobs")]
 struct HookFlags {
-    /// Command to run when the run ends, however it does
+    /// Command to run when the run ends, also if it fails
     ///
-    /// `sh -c` runs it beside the run, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW,
-    /// SLACKLINE_STATE and SLACKLINE_MESSAGE in its environment. It is waited for at the end, at most 10
-    /// seconds; that it fails is a warning.
+    /// `sh -c` runs it in parallel, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW,
+    /// SLACKLINE_STATE and SLACKLINE_MESSAGE in its environment. At the end `run` waits for it for at
+    /// most 10 seconds. If it fails, a warning is printed.
     #[arg(long = "on-end", hide_short_help = true, value_name = "COMMAND", value_parser = path::command)]
     end: Option<String>,
     /// Command to run for each flow that failed
     ///
-    /// It also finds SLACKLINE_JOB, SLACKLINE_CAUSE (what the failure says) and SLACKLINE_LOG (the file with
-    /// what its commands said) in its environment.
+    /// Its environment also has SLACKLINE_JOB, SLACKLINE_CAUSE (the reason of the failure) and SLACKLINE_LOG (the
+    /// file with the log of the attempt).
     #[arg(long = "on-failure", value_name = "COMMAND", value_parser = path::command)]
     failure: Option<String>,
-    /// Command to run when a flow is expected to miss its deadline, once for each
+    /// Command to run once for each flow that is likely to miss its deadline
     #[arg(long = "on-late", hide_short_help = true, value_name = "COMMAND", value_parser = path::command)]
     late: Option<String>,
 }
@@ -184,12 +184,10 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     let name = request.short_name().to_owned();
     if args.choice.dry_run {
         if args.output.form() != Form::Table {
-            bail!(
-                "--dry-run: found csv or json asked for, by --format or the name of a file, expected a table"
-            );
+            bail!("--dry-run: found csv or json, by --format or the name of the output, expected a table");
         }
         if args.report.is_asked() {
-            bail!("--dry-run: found --report, which shows what ran, expected one of them");
+            bail!("--dry-run: found --report, expected only one of them: a dry run has no report");
         }
         let mut live = live::RunDisplay::new(&request, args.verbosity());
         let preview =
@@ -292,9 +290,7 @@ impl Sink for EventFile {
         self.events.end(ending);
         if let Some(problem) = self.events.problem() {
             let path = self.path.display();
-            out::warn(format_args!(
-                "--events: {path}: cannot be written, so that lines are missing: {problem}"
-            ));
+            out::warn(format_args!("--events: {path}: cannot be written, so lines are missing: {problem}"));
         }
     }
 }
@@ -366,7 +362,7 @@ impl Run {
                 .collect();
             let advice = if self.engine.is_on("share") { "" } else { "; --engine local:share=on takes half" };
             out::warn(format_args!(
-                "{} running on this machine with {} beside the {slots} of this one: {}{advice}",
+                "{} running on this machine with {}, in addition to the {slots} of this run: {}{advice}",
                 counted(others.len() as u64, "other run") + if others.len() == 1 { " is" } else { " are" },
                 counted(total.into(), "slot"),
                 listed(&names)

@@ -40,24 +40,24 @@ Examples:
   slackline status --state /var/lib/slackline/night --format json
   slackline status 17
 
-The run is that of --state, or the only one below .slackline, as for `explain` and `logs`. Nothing is locked or changed, \
-so that it may be asked at any time, also of a run that was killed. What is predicted is simulated under the policy of \
-the run, with durations as finished tasks suggest them; of a run that was stopped, as if it were resumed now.
+The run is that of --state, or the only one in .slackline, as for `explain` and `logs`. `status` locks and changes nothing, \
+so it can be used at any time, also for a run that was killed. Predictions are simulated under the policy of \
+the run, with durations estimated from finished tasks; for a stopped run, as if it were resumed now.
 
 A number is a submission of a service (`slackline serve`), as `queue` shows it; --server without one shows the service.")]
 pub(crate) struct Status {
-    /// The run, as by --state
+    /// The run, as for --state
     #[arg(value_name = "RUN", conflicts_with = "state")]
     workload: Option<PathBuf>,
-    /// The run: its state directory, its flow file or its schedule [default: the only run there is]
+    /// The run: its state directory, its flow file or its schedule [default: the only run]
     #[arg(long, value_name = "RUN")]
     state: Option<PathBuf>,
-    /// Look again every second until nothing is running any more
+    /// Update every second until the run ends
     ///
-    /// On a terminal with a view in which flows can be looked into: ? shows its keys.
+    /// On a terminal this is a live view; ? shows its keys.
     #[arg(long)]
     follow: bool,
-    /// With --follow, draw the table again and again instead of the view
+    /// With --follow, redraw the table instead of showing the live view
     #[arg(long, requires = "follow")]
     no_live: bool,
     #[command(flatten)]
@@ -160,7 +160,7 @@ fn table(state: &StateOfRun, view: &View) -> String {
         }
     }
     if !state.kept.is_empty() {
-        out.extend(["\ndone by earlier runs:\n", &kept(state, view)]);
+        out.extend(["\nfinished by earlier runs:\n", &kept(state, view)]);
     }
     if !state.there.is_empty() {
         out.extend(["\non the cluster:\n", &there(state, view)]);
@@ -192,7 +192,7 @@ fn there(state: &StateOfRun, view: &View) -> String {
         at("submitted", |one| one.submitted).rank(2),
         at("ApplicationMaster up", |one| one.am[1]).heading("ApplicationMaster\nup").rank(3),
     ]);
-    format!("{}(what its containers said: yarn logs -applicationId APPLICATION)\n", table.render(view))
+    format!("{}(logs of its containers: yarn logs -applicationId APPLICATION)\n", table.render(view))
 }
 
 /// `.slackline/night: running for 12 s under flowflex`, and how far.
@@ -203,15 +203,15 @@ fn headline(state: &StateOfRun) -> String {
         Stage::Running => format!("running since {started}, for {}", duration(state.now)),
         Stage::Stopped => {
             let last = duration((state.now - state.recorded).max(0.0));
-            format!("stopped: begun at {started}, nothing is running, the last record is {last} old")
+            format!("stopped: started at {started}, nothing is running, the last record is {last} old")
         }
-        Stage::Finished => format!("done: begun at {started}, took {}", duration(state.recorded)),
-        _ => format!("ended with failures: begun at {started}, took {}", duration(state.recorded)),
+        Stage::Finished => format!("finished: started at {started}, took {}", duration(state.recorded)),
+        _ => format!("ended with failures: started at {started}, took {}", duration(state.recorded)),
     };
     let policy = state.policy.as_deref().map_or_else(String::new, |policy| format!(", under {policy}"));
     let policy = policy + &segments(state);
     if state.flows.is_empty() {
-        return format!("{name}: {stage}{policy}\nnothing was left to do in it: all jobs were done before\n");
+        return format!("{name}: {stage}{policy}\nnothing to run: all jobs were finished before\n");
     }
     let tasks = state.tasks();
     let failed: u64 = state.flows.iter().map(FlowState::failed).sum();
@@ -252,7 +252,7 @@ fn flows(state: &StateOfRun, view: &View) -> String {
         let tasks = flow.tasks();
         let done = format!("{} of {}", tasks.done, tasks.total);
         let verdict = match (state.stage, verdict(flow, state.now)) {
-            (Stage::Stopped, "running") => "begun",
+            (Stage::Stopped, "running") => "started",
             (_, verdict) => verdict,
         };
         let cells = columns.iter().map(|column| column[k].clone());
@@ -268,7 +268,7 @@ fn kept(state: &StateOfRun, view: &View) -> String {
         ("flow", Align::Left),
         ("job", Align::Left),
         ("tasks", Align::Left),
-        ("run begun at", Align::Left),
+        ("run started at", Align::Left),
     ]);
     for job in &state.kept {
         let begun = instant(0.0, Some(&clock::local(job.started)));

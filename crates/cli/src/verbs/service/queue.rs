@@ -25,18 +25,18 @@ Examples:
   slackline queue --all --user anna
   slackline queue --in failed,rejected --format csv
 
-One row for each flow, and one for each submission that has not started. A time after ~ is a guess: how long the tasks take is not known yet. `slackline status NUMBER` shows all of one.")]
+One row for each flow, and one for each submission that has not started. A time after ~ is a guess: the duration of the tasks is unknown. `slackline status NUMBER` shows a submission in detail.")]
 pub(crate) struct Queue {
-    /// Those that are over as well, as far as they are remembered
+    /// Include ended submissions, as long as the service keeps them
     #[arg(long)]
     all: bool,
-    /// Only those in these states: queued, opening, running, finished, failed, cancelled, rejected
+    /// Only submissions in these states: queued, opening, running, finished, failed, cancelled, rejected
     #[arg(long = "in", value_name = "STATE", value_delimiter = ',', value_parser = NamedValue::of("state", State::ALL.map(|state| (state.name(), state))), hide_possible_values = true)]
     states: Vec<State>,
-    /// Only those of this user
+    /// Only submissions of this user
     #[arg(long, value_name = "USER")]
     user: Option<String>,
-    /// Only those of this name
+    /// Only submissions of this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// At most N submissions, the latest
@@ -189,13 +189,13 @@ fn render_to_fit(rows: &[Row<'_>], now: Timestamp, view: &View) -> String {
 fn table(service: &Service, all: &[Submission], has_more: bool, view: &View) -> String {
     let mut text = fitted(&format!("{}\n", service::headline(service)), view.width);
     if all.is_empty() {
-        text.push_str("nothing is submitted that is not over\n");
+        text.push_str("no submissions; --all includes ended ones\n");
         return text;
     }
     text.push('\n');
     text.push_str(&render_to_fit(&rows(all), service.now, view));
     if has_more {
-        text.push_str("there are more: --limit N shows them\n");
+        text.push_str("more submissions exist: --limit N shows them\n");
     }
     text
 }
@@ -282,7 +282,7 @@ pub(crate) fn service(
     let service: Service = server.client(defaults.state())?.get("/api/v1/service")?;
     let text = match output.form() {
         Form::Json => format!("{:#}\n", serde_json::to_value(&service)?),
-        Form::Csv => anyhow::bail!("--format: found csv, expected a table or json: a service is no list"),
+        Form::Csv => anyhow::bail!("--format: found csv, expected table or json for a service"),
         Form::Table => {
             let mut text =
                 fitted(&format!("{}\n", service::headline(&service)), out::view(output.file()).width);
@@ -297,7 +297,7 @@ pub(crate) fn service(
             if calibration.flows > 0 {
                 let _ = writeln!(
                     text,
-                    "predictions of {}: {:.0} % done in the interval of eight in ten, {:.0} % off on average",
+                    "forecast accuracy ({}): {:.0} % inside the 80 % interval, mean error {:.0} %",
                     counted(calibration.flows, "flow"),
                     100.0 * calibration.inside,
                     100.0 * calibration.error
@@ -306,7 +306,7 @@ pub(crate) fn service(
             if calibration.guesses > 0 {
                 let _ = writeln!(
                     text,
-                    "guesses of {} of which nothing was known: {:.0} % off on average",
+                    "guesses for {} without earlier runs: mean error {:.0} %",
                     counted(calibration.guesses, "flow"),
                     100.0 * calibration.guess_error
                 );
@@ -321,7 +321,7 @@ pub(crate) fn service(
 fn submission_text(one: &Submission, view: &View) -> String {
     let now = Timestamp::now();
     let submitted = service::clock(one.submitted, now);
-    let ended = one.ended.map_or_else(String::new, |at| format!(", over at {}", service::clock(at, now)));
+    let ended = one.ended.map_or_else(String::new, |at| format!(", ended at {}", service::clock(at, now)));
     let headline = format!(
         "{}: {} of {}, submitted at {submitted}{ended}: {}\n",
         one.number,
@@ -331,7 +331,7 @@ fn submission_text(one: &Submission, view: &View) -> String {
     );
     let mut text = fitted(&headline, view.width);
     if let Some(occurrence) = &one.occurrence {
-        let _ = writeln!(text, "of {} at {}", occurrence.recurrence, service::clock(occurrence.at, now));
+        let _ = writeln!(text, "schedule {}, {}", occurrence.recurrence, service::clock(occurrence.at, now));
     }
     if let Some(unpredicted) = &one.unpredicted {
         text.push_str(&fitted(&format!("{}\n", service::localised(unpredicted, now)), view.width));
@@ -373,10 +373,10 @@ fn jobs_table(jobs: &[(&Flow, &Job)]) -> Table {
     ])
 }
 
-/// `n1 with 1 slot, n2 with 4 slots (not there)`.
+/// `n1 with 1 slot, n2 with 4 slots (down)`.
 fn machines(all: &[Machine]) -> String {
     let one = |machine: &Machine| {
-        let away = if machine.up { "" } else { " (not there)" };
+        let away = if machine.up { "" } else { " (down)" };
         format!("{} with {}{away}", machine.machine, counted(machine.slots, "slot"))
     };
     all.iter().map(one).collect::<Vec<_>>().join(", ")

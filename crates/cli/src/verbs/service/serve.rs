@@ -61,35 +61,35 @@ Flows come from `slackline submit` and from schedules. `queue`, `top`, `status`,
 ask the service, through its socket in the state directory or the address of --listen, which also has a page (/) and the API \
 (/openapi.json). See docs/serve.md.
 
-All flows run as the user who started the service, so it does not start as root unless --allow-root is given. What was acknowledged is on disk: stopped by ctrl-C, TERM or in any other way, it \
-resumes when it is started again, and repeats no finished work. Started while the one before is about to end, it \
-waits up to ten seconds for that.")]
+All flows run as the user who started the service, so it does not start as root unless --allow-root is given. Acknowledged submissions are on disk: after ctrl-C, TERM or a crash the service \
+resumes when it is started again, and repeats no finished work. If an earlier service is still ending, the new one \
+waits for it for up to ten seconds.")]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Serve {
     #[command(subcommand)]
     command: Option<ServeCommand>,
-    /// State directory [default: serve, below that of runs]
+    /// State directory [default: serve, in that of runs]
     #[arg(long, value_name = "DIR", help_heading = "Service")]
     state: Option<PathBuf>,
     /// Policy, as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
-    /// Policy that is looked ahead with [default: that of --policy; of auto with ends=no]
+    /// Policy for predictions [default: that of --policy; auto:ends=no for auto]
     ///
-    /// A look ahead with auto:ends=no decides when flows come and not whenever some have ended, which takes a
-    /// fraction of the time and tells completions that are close (docs/serve.md). A faster policy gives
-    /// predictions sooner where hundreds of flows are live.
+    /// auto:ends=no decides when flows arrive and not when flows end. This takes a fraction of the time, and the
+    /// predictions are nearly the same (docs/serve.md). A faster policy gives predictions sooner if hundreds of
+    /// flows are active.
     #[arg(long, hide_short_help = true, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
     predict_with: Option<PolicySpec>,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
-    /// What a flow costs, instead of the metric of its document [default: response]
+    /// Cost of a flow, instead of the metric of its document [default: response]
     ///
-    /// With tardiness the policy goes by deadlines, and by how late flows are; with response by how long they
-    /// take, deadlines or not.
+    /// With tardiness the policy minimises how late flows are. With response it minimises response times,
+    /// also of flows with deadlines.
     #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
     metric: Option<Metric>,
-    /// Whether the sum or the maximum of the costs is to be small
+    /// Minimise the sum or the maximum of the costs
     #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = value::combine(), default_value = "sum", help_heading = "Policy")]
     combine: Combine,
 
@@ -134,7 +134,7 @@ struct AccessFlags {
     /// Role of other users of the socket [default: none]
     #[arg(long, hide_short_help = true, value_name = "ROLE", value_parser = roles())]
     socket_role: Option<Role>,
-    /// Address to listen at; TLS and tokens beyond this machine
+    /// Address to listen on; other machines need TLS and tokens
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<SocketAddr>,
     /// TLS certificate (PEM), read again when it changes
@@ -178,30 +178,30 @@ struct AlertFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Limits")]
 struct LimitFlags {
-    /// Submissions whose flows are scheduled at a time; the others wait in the queue
+    /// Submissions that are active at a time; the others wait in the queue
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().live, value_parser = value::whole::<usize>(1, 100_000))]
     live: usize,
-    /// The same of one user
+    /// Submissions of one user that are active at a time
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().live_by_user, value_parser = value::whole::<usize>(1, 100_000))]
     live_by_user: usize,
-    /// What the tasks of one user may hold at a time, such as slots=8 [default: everything]
+    /// Limit on the slots that the tasks of one user hold, such as slots=8 [default: no limit]
     ///
     /// Slots beyond the quota stay free even if no other user needs them.
     #[arg(long, hide_short_help = true, value_name = "slots=N")]
     quota: Option<Quota>,
-    /// Submissions that may wait
+    /// Submissions that may wait in the queue
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().queued, value_parser = value::whole::<usize>(1, 10_000_000))]
     queued: usize,
-    /// The same of one user
+    /// Submissions of one user that may wait in the queue
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().queued_by_user, value_parser = value::whole::<usize>(1, 10_000_000))]
     queued_by_user: usize,
-    /// Submissions of one user within a minute
+    /// New submissions of one user per minute
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().rate_by_user, value_parser = value::whole::<usize>(1, 10_000_000))]
     rate_by_user: usize,
-    /// Submissions that are over and remembered
+    /// Ended submissions that the service keeps
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().remembered, value_parser = value::whole::<usize>(1, 10_000_000))]
     keep: usize,
-    /// For how long they are remembered
+    /// How long the service keeps ended submissions
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30d", value_parser = value::seconds_above_zero)]
     keep_for: f64,
 }
@@ -260,7 +260,7 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     notify_manager("STOPPING=1");
     server.stop();
     if let Err(problem) = service.stop() {
-        bail!("the service could not go on: {problem}");
+        bail!("the service stopped because of an error: {problem}");
     }
     Ok(stopped())
 }
@@ -275,7 +275,7 @@ fn exit_after_timeout() {
             .filter_map(|one| Some(format!("{} ({})", one.name(), one.operation()?)));
         let blocked: Vec<String> = blocked.collect();
         out::warn(format_args!(
-            "stopped although {} had not ended; the same command resumes what is not finished",
+            "stopped before {} ended; the same command resumes the unfinished flows",
             if blocked.is_empty() { "a thread".to_owned() } else { blocked.join(", ") }
         ));
     });

@@ -48,74 +48,72 @@ Examples:
   slackline submit report.toml --when '/data/in/report-*.csv' --if-late reject
   slackline submit urgent.toml --priority 10 --wait
 
-The document is sent as it is, with the directory that relative paths start from, which has to be there where the service \
-is. What is answered is on disk there. With --schedule it recurs: its five fields are minute, hour, day of month, month \
-and day of week; a time that clocks leave out when they are put forward comes as much later, and one that \
-there is twice counts once.
+The flow file is sent unchanged. Relative paths in it start from the current directory, which must exist on the machine of \
+the service. Once the command prints the number, the submission is on disk there.
+
+The five fields of --schedule are minute, hour, day of month, month and day of week. A time that does not exist when clocks go \
+forward is shifted by the same amount; a time that occurs twice counts once.
 
 With --wait-for-prediction and --if-late reject the command waits for the prediction, for at most five minutes, also through restarts \
 of the service. It does not wait if no prediction can come: the submission is held, the service drains, or files are missing. It then names the reason.
 
-Exit codes: 0 submitted (with --wait: done), 1 rejected or left out (with --wait: failed or cancelled), 2 refused, \
-3 submitted, but nothing was predicted: it stays in the queue, or on its way.")]
+Exit codes: 0 submitted (with --wait: finished), 1 rejected or skipped (with --wait: failed or cancelled), 2 refused, \
+3 submitted without a prediction: it stays in the queue, or starts.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Submit {
-    /// Flow file, whose jobs say what they run; - for standard input
+    /// Flow file, whose jobs have run sections; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Name of its outputs [default: as the file, with values of --set]
+    /// Name of the submission [default: from the file name and --set]
     ///
-    /// Outputs are remembered by it. Of submissions of one name one runs at a time.
+    /// Submissions with the same name share finished jobs and outputs, and run one at a time.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Value of a parameter; may be given several times
     ///
-    /// With --schedule it may have the conversions of strftime, such as %Y-%m-%d, of the time of the
-    /// recurrence.
+    /// With --schedule it may have conversions of strftime, such as %Y-%m-%d, which stand for the scheduled time.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair, help_heading = "Parameters")]
     set: Vec<(String, String)>,
-    /// Values of a parameter: a flow a value
+    /// Values of a parameter: one flow for each
     #[arg(long = "for", hide_short_help = true, value_name = "NAME=VALUES", value_parser = pair, help_heading = "Parameters")]
     each: Option<(String, String)>,
     /// A deadline; may be given several times
     ///
-    /// WHEN is a duration after its release, a time of day, or a date and time, which has to be still to
-    /// come.
+    /// WHEN is a duration after the release of the flow, a time of day, or a date and time in the future.
     #[arg(long, value_name = "FLOW=WHEN", value_parser = pair, help_heading = "Policy")]
     deadline: Vec<(String, String)>,
-    /// The higher, the sooner it is taken from the queue
+    /// Priority in the queue; higher ones start first
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = value::whole::<u32>(0, u32::MAX.into()), help_heading = "Policy")]
     priority: u32,
-    /// What is done if a deadline is not expected to hold
+    /// What to do if it is likely to miss a deadline
     #[arg(long, value_name = "WHAT", default_value = "accept", value_parser = NamedValue::of("answer", [("accept", IfLate::Accept), ("reject", IfLate::Reject)]), help_heading = "Policy")]
     if_late: IfLate,
     /// Hold it until `slackline submission resume`
     #[arg(long, help_heading = "When")]
     hold: bool,
-    /// Begin when a file matches; may be given several times
+    /// Start when a file matches; may be given several times
     ///
-    /// Then each of them has to match a file. With --schedule it may have conversions, as --set; %% is a
-    /// percent sign.
+    /// Every pattern has to match a file. With --schedule it may have conversions, as in --set; %% is a percent sign.
     #[arg(long, value_name = "PATTERN", value_parser = path::text, help_heading = "When")]
     when: Vec<String>,
-    /// Begin when all of its inputs are there
+    /// Start when all of its inputs exist
     #[arg(long, help_heading = "When")]
     when_inputs: bool,
     #[command(flatten)]
     recurrence: ScheduleFlags,
-    /// What is done when one of its name is not over
+    /// What to do while an earlier submission of this name is unfinished
     #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "wait", value_parser = NamedValue::of("answer", [("wait", Overlap::Wait), ("skip", Overlap::Skip), ("replace", Overlap::Replace)]), help_heading = "When")]
     overlap: Overlap,
-    /// A word of your own: what is sent again with the same one is not submitted again
+    /// Idempotency key: a submission with a known key is not submitted again
     #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "When")]
     key: Option<String>,
-    /// Wait until it is over
+    /// Wait until it ends
     #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
     wait: bool,
     /// Wait for the prediction of its completion, and of its effect on other flows
     #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
     wait_for_prediction: bool,
-    /// Print the number of the submission alone
+    /// Print only the number of the submission
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
     #[command(flatten)]
@@ -128,15 +126,15 @@ pub(crate) struct Submit {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "When")]
 struct ScheduleFlags {
-    /// Submit it again and again: minute, hour, day of month, month, day of week
+    /// Submit it at these times: minute, hour, day of month, month, day of week
     #[arg(long, value_name = "CRON")]
     schedule: Option<String>,
     /// Time zone of --schedule [default: that of the service]
     #[arg(long, hide_short_help = true, value_name = "ZONE", requires = "schedule")]
     zone: Option<String>,
-    /// What is done about times at which the service was not there
+    /// Which times to submit that the service missed while it was down
     ///
-    /// With `all` they come together, the earliest first: with --overlap skip only that one is run.
+    /// With `all` they are submitted together, the earliest first; with --overlap skip only the earliest runs.
     #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = NamedValue::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]))]
     catch_up: CatchUp,
 }
@@ -144,13 +142,13 @@ struct ScheduleFlags {
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected a name, = and a value".to_owned()),
+        _ => Err("expected NAME=VALUE".to_owned()),
     }
 }
 
 pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> {
     if args.output.form() == Form::Csv {
-        bail!("--format: found csv, expected a table or json: what is answered is no list");
+        bail!("--format: found csv, expected table or json");
     }
     let sent = args.sent()?;
     let mut client = args.server.client(defaults.state())?;
@@ -247,7 +245,9 @@ impl Submit {
             }
             if !self.wait && is_late && is_rejected {
                 let time = duration(WAIT);
-                out::talk(format_args!("{number}: it is to be rejected, and was not within {time}"));
+                out::talk(format_args!(
+                    "{number}: a deadline will be missed, but the service has not rejected it within {time}"
+                ));
                 return Ok(wait_result);
             }
             if let Some(Reason { words, stays }) = reason {
@@ -260,7 +260,7 @@ impl Submit {
                 }
             }
             if !self.wait && is_late {
-                let words = format!("nothing was predicted within {}", duration(WAIT));
+                let words = format!("the prediction takes longer than {}", duration(WAIT));
                 return Ok(WaitResult { waits: Some(words), ..wait_result });
             }
             let has_begun = wait_result.shown.as_ref().is_some_and(|shown| shown.state == State::Running);
@@ -290,8 +290,8 @@ impl Submit {
         let differs = |(_, value): &(String, String)| value.replace("%%", "").contains('%');
         if self.recurrence.schedule.is_some() && !self.quiet && !self.set.iter().any(differs) {
             out::warn(
-                "all times have the same parameters: each reads and writes the same paths, and does again only what has changed; \
-                 --set NAME=%Y-%m-%d tells them apart, if the file has such a parameter",
+                "all runs of the schedule have the same parameters, so each reads and writes the same paths, and runs only what \
+                 has changed; if the file has a parameter for the date, pass --set NAME=%Y-%m-%d",
             );
         }
     }
@@ -317,9 +317,12 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
         service => service?,
     };
     if service.draining {
-        return stays("nothing new begins (slackline serve drain --undo)".to_owned());
+        return stays(
+            "the service drains: no new submission starts (slackline serve drain --undo)".to_owned(),
+        );
     }
-    let words = shown.why.clone().unwrap_or_else(|| "others are before it in the queue".to_owned());
+    let words =
+        shown.why.clone().unwrap_or_else(|| "other submissions are before it in the queue".to_owned());
     // It is unknown when files arrive, but files that exist are found within some seconds.
     let stays = shown.missing.is_some() && seconds > FILES;
     Ok(Some(Reason { words, stays }))
@@ -400,7 +403,7 @@ impl SubmitOutput<'_> {
         }
         let text = match (over, waits) {
             (Some(over), _) => outcome_text(over, Timestamp::now()),
-            (None, Some(waits)) => format!("nothing is predicted: {waits}\n"),
+            (None, Some(waits)) => format!("no prediction: {waits}\n"),
             (None, None) => String::new(),
         };
         match (self.args.quiet, waits) {
@@ -466,7 +469,7 @@ fn outcome_text(over: &Submission, now: Timestamp) -> String {
     let is_reported = over.flows.iter().any(|flow| flow.cause.is_some());
     let status =
         if is_reported { over.state.name().to_owned() } else { service::status(over, Timestamp::now()) };
-    let mut text = format!("{} is over: {status}\n", over.number);
+    let mut text = format!("{} ended: {status}\n", over.number);
     // A rejected submission has not started: its flows have no results.
     for flow in over.flows.iter().filter(|_| over.state != State::Rejected) {
         let at = flow.completion.map_or_else(String::new, |at| format!(" at {}", service::clock(at, now)));
@@ -483,26 +486,27 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
     for flow in &prediction.flows {
         let between = match flow.between {
             Some([least, most]) => {
-                format!(" (eight times in ten between {} and {})", clock(least), clock(most))
+                format!(" (80 % interval {} to {})", clock(least), clock(most))
             }
-            None if flow.guess => " (a guess: how long its tasks take is not known yet)".to_owned(),
+            None if flow.guess => " (a guess: the duration of its tasks is unknown)".to_owned(),
             None => String::new(),
         };
-        let (holds, does_not) =
-            if flow.guess { ("would hold", "would not hold") } else { ("holds", "does not hold") };
+        let (meets, misses) =
+            if flow.guess { ("would meet", "would miss") } else { ("will meet", "will miss") };
         let holds = match (flow.deadline, flow.holds) {
-            (Some(deadline), Some(true)) => format!("; the deadline {} {holds}", clock(deadline)),
-            (Some(deadline), Some(false)) => format!("; the deadline {} {does_not}", clock(deadline)),
+            (Some(deadline), Some(true)) => format!("; {meets} its deadline {}", clock(deadline)),
+            (Some(deadline), Some(false)) => format!("; {misses} its deadline {}", clock(deadline)),
             _ => String::new(),
         };
         let chance =
             flow.chance.map_or_else(String::new, |chance| format!(", chance of meeting it: {chance:.0} %"));
-        let _ = writeln!(text, "{}: done at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
+        let _ =
+            writeln!(text, "{}: finishes at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
     }
     for late in &prediction.makes_late {
         let _ = writeln!(
             text,
-            "makes {}/{} ({}) late by {}: done at {} instead of {}",
+            "makes {}/{} ({}) late by {}: it finishes at {} instead of {}",
             late.number,
             late.flow,
             late.name,
@@ -514,18 +518,23 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
     for remedy in &prediction.remedies {
         text.extend([match remedy {
             Remedy::Deadline { flow, deadline } => {
-                format!("{flow}: a deadline that holds is {}\n", clock(*deadline))
+                format!("{flow}: would meet a deadline of {}\n", clock(*deadline))
             }
-            Remedy::Slots { flow, slots } => format!("{flow}: with {} it holds\n", counted(*slots, "slot")),
+            Remedy::Slots { flow, slots } => {
+                format!("{flow}: would meet its deadline with {}\n", counted(*slots, "slot"))
+            }
             Remedy::Hold { flow, numbers } => {
                 let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
                 format!(
-                    "{flow}: it holds if these are held: slackline submission hold {}\n",
+                    "{flow}: would meet its deadline if others are held: slackline submission hold {}\n",
                     numbers.join(" ")
                 )
             }
             Remedy::Nothing { flow, alone } => {
-                format!("{flow}: nothing here makes it hold: alone it is done at {}\n", clock(*alone))
+                format!(
+                    "{flow}: cannot meet its deadline: alone on the cluster it finishes at {}\n",
+                    clock(*alone)
+                )
             }
         }]);
     }

@@ -25,20 +25,19 @@ Examples:
   slackline token
   slackline token --remove anna
 
-A token is shown once, when it is made; the service keeps a hash of it. It is sent as SLACKLINE_TOKEN by the verbs that ask a \
-service. What is added or removed here counts at once, without a restart of the service. The state directory has to be there: `slackline \
-serve` makes it.")]
+A token is printed once; the service keeps only a hash of it. Clients pass it in the environment variable SLACKLINE_TOKEN. \
+Changes apply at once, without a restart of the service. The state directory must exist: `slackline serve` creates it.")]
 pub(crate) struct Token {
-    /// Make a token for a user or a program, and print it
+    /// Create a token for a user or a program, and print it
     #[arg(long, value_name = "NAME", requires = "role", conflicts_with = "remove")]
     add: Option<String>,
-    /// What they may: look at everything, submit and change what is their own, or operate it all
+    /// Permissions: see everything; also submit, and change own submissions; or change everything
     #[arg(long, value_name = "ROLE", value_parser = roles(), requires = "add")]
     role: Option<Role>,
     /// Remove the token of this name
     #[arg(long, value_name = "NAME")]
     remove: Option<String>,
-    /// State directory of the service [default: serve, below the directory of runs]
+    /// State directory of the service [default: serve, in the directory of runs]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
@@ -48,8 +47,8 @@ pub(crate) fn run(args: &Token, defaults: &Defaults) -> anyhow::Result<Answer> {
     // Creating the directory here would hide a mistyped name.
     if !state.is_dir() {
         bail!(
-            "{}: found no directory, expected the state directory of a service: `slackline serve` makes it, or `mkdir` for tokens \
-             before that",
+            "{}: found no directory, expected the state directory of a service: start `slackline serve`, or create it with `mkdir` \
+             to add tokens first",
             state.display()
         );
     }
@@ -67,7 +66,7 @@ pub(crate) fn run(args: &Token, defaults: &Defaults) -> anyhow::Result<Answer> {
     match (&args.add, args.role, &args.remove) {
         (Some(name), Some(role), _) => {
             if !paths.has_served() {
-                out::warn(format_args!("{}: no service has been running there yet", state.display()));
+                out::warn(format_args!("{}: no service has run there yet", state.display()));
             }
             let token = tokens.add(name, role, Timestamp::now())?;
             out::text(None, &format!("{token}\n"))?;

@@ -43,7 +43,7 @@ type Events = Arc<Mutex<VecDeque<content::Event>>>;
 
 pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
     if !std::io::stdout().is_terminal() || !Stream::Out.is_interactive() {
-        bail!("found no terminal, expected one: `slackline queue` prints the same once");
+        bail!("top needs a terminal; `slackline queue` prints the same once");
     }
     let mut client = args.server.client(defaults.state())?;
     // Errors are printed before the screen is taken over.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
     let events: Events = Arc::default();
     let (event_list, mut listening) = (events.clone(), args.server.client(defaults.state())?);
     let thread = std::thread::Builder::new().name("events".to_owned());
-    thread.spawn(move || listen(&mut listening, &event_list)).context("events cannot be listened to")?;
+    thread.spawn(move || listen(&mut listening, &event_list)).context("cannot listen to events")?;
     let look = move || match observe(&mut client, &events) {
         Ok(shown) => Observation::Content(Box::new(shown)),
         Err(error) => Observation::Content(Box::new(ViewContent {

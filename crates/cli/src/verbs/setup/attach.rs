@@ -47,18 +47,18 @@ Examples:
   slackline hadoop attach yarn://rm.example:8088 --queue etl --policy edf
   slackline hadoop attach yarn://127.0.0.1:8088 --dry-run --for 60
 
-Nothing is changed in the jobs. One may say more of itself by tags (mapreduce.job.tags): slackline.flow=NAME, \
-slackline.deadline=+SECONDS from its submission, slackline.weight=NUMBER; where there is no flow, mapreduce.workflow.* \
-and the job's name say which others it is like. What tasks take is learned from those. Whatever else is on the cluster \
-counts as slots that are taken, and is not touched.
+Jobs need no change. A job may have tags (mapreduce.job.tags): slackline.flow=NAME, \
+slackline.deadline=+SECONDS from its submission, slackline.weight=NUMBER. Without a flow, mapreduce.workflow.* \
+and the name of the job tell which earlier jobs are similar. Durations of tasks are learned from similar jobs. Slots of other \
+applications count as used, and these applications are not changed.
 
-The ResourceManager needs the plug-in (docs/hadoop.md). It is driven until ctrl-C, or for as long as --for says; then \
-the table is removed, and everything runs as it would without. If this program is killed, that is so after 30 seconds.")]
+The ResourceManager needs the plug-in (docs/hadoop.md). Slackline schedules until ctrl-C, or for the time of --for. Then \
+the table is removed, and the cluster schedules without Slackline. If this program is killed, this happens after 30 seconds.")]
 struct Attach {
-    /// The cluster, by its ResourceManager's web address
+    /// Cluster, as the web address of its ResourceManager
     #[arg(value_name = "yarn://HOST:PORT")]
     cluster: String,
-    /// A queue whose MapReduce jobs are driven, by its name or full path; may be given several times
+    /// Queue whose MapReduce jobs are scheduled, by name or full path; may be given several times
     #[arg(long, value_name = "QUEUE", default_value = "default", help_heading = "Cluster")]
     queue: Vec<String>,
     #[command(flatten)]
@@ -71,24 +71,24 @@ struct Attach {
     /// History with the durations of jobs; it also learns from these jobs
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
-    /// Only say what would be done; nothing is written to the cluster
+    /// Print what would be done, and write nothing to the cluster
     #[arg(long, help_heading = "Output")]
     dry_run: bool,
-    /// End after so long [default: never]
+    /// End after this time [default: never]
     #[arg(long = "for", value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Output")]
     lasts: Option<f64>,
-    /// Time between two tables of how things are, if something is different
+    /// Time between two status tables; a table without changes is not printed
     #[arg(long, value_name = "DURATION", default_value = "10", value_parser = value::seconds_above_zero, help_heading = "Output")]
     every: f64,
-    /// Write everything that happens to FILE, a line of JSON each
+    /// Append events to FILE, a line of JSON each
     ///
-    /// What is there already stays: lines are added. Their schema is docs/schema/attach-events.schema.json.
+    /// Their schema is docs/schema/attach-events.schema.json.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     events: Option<PathBuf>,
-    /// Say also what is seen, and what gets its ApplicationMaster
+    /// Also print new jobs, and jobs that may start their ApplicationMaster
     #[arg(long, short, conflicts_with = "quiet", help_heading = "Output")]
     verbose: bool,
-    /// Say nothing but errors, and show no table
+    /// Print errors only, and no table
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }
@@ -101,13 +101,13 @@ pub(crate) fn run(args: &Hadoop) -> anyhow::Result<Answer> {
 fn attach(args: &Attach) -> anyhow::Result<Answer> {
     let policy = args.policy_timeout.of(args.policy.clone());
     input::report_remarks(std::slice::from_ref(&policy));
-    let wish = AttachOptions {
+    let options = AttachOptions {
         dry_run: args.dry_run,
         every: Duration::from_secs_f64(args.every),
         lasts: args.lasts.map(Duration::from_secs_f64),
         ..AttachOptions::new(args.queue.clone())
     };
-    let cluster = Cluster::ask(&args.cluster, &args.flags.settings()?, wish)?;
+    let cluster = Cluster::ask(&args.cluster, &args.flags.settings()?, options)?;
     cluster.remarks().iter().for_each(out::warn);
     let has_table = cluster.table().is_some();
     let events = args.events.as_deref();
@@ -148,8 +148,11 @@ fn attach(args: &Attach) -> anyhow::Result<Answer> {
 fn ended(has_table: bool, closed: &AttachSummary) -> String {
     let table = if has_table { "the table is removed" } else { "no table was written" };
     match closed.raised.len() as u64 {
-        0 => format!("ended; {table}, and everything runs as it would without"),
-        raised => format!("ended; {table}; {} kept priorities (see above)", counted(raised, "application")),
+        0 => format!("ended: {table}, and the cluster schedules without Slackline"),
+        raised => format!(
+            "ended: {table}; raised priorities remain on {} (see above)",
+            counted(raised, "application")
+        ),
     }
 }
 
@@ -173,8 +176,8 @@ impl Attach {
         let slots: u32 = cluster.machines().iter().map(|machine| machine.count).sum();
         let how = match cluster.table() {
             _ if self.dry_run => "dry run: nothing is written".to_owned(),
-            Some(table) => format!("by {}", table.display()),
-            None => "by priorities alone".to_owned(),
+            Some(table) => format!("through {}", table.display()),
+            None => "through priorities only".to_owned(),
         };
         out::talk(format_args!(
             "{} with {} under {}, {how}",
@@ -182,7 +185,7 @@ impl Attach {
             counted(slots.into(), "slot"),
             policy.spec()
         ));
-        let hint = if self.flags.names("memory") { "" } else { "; --memory says another" };
+        let hint = if self.flags.names("memory") { "" } else { "; --memory sets another size" };
         out::talk(format_args!("a slot has {}{hint}", cluster.slot()));
     }
 }
@@ -212,9 +215,7 @@ impl AttachDisplay {
     fn close(&self, path: Option<&Path>) {
         if let (Some(problem), Some(path)) = (self.events.as_ref().and_then(Events::problem), path) {
             let path = path.display();
-            out::warn(format_args!(
-                "--events: {path}: cannot be written, so that lines are missing: {problem}"
-            ));
+            out::warn(format_args!("--events: {path}: cannot be written, so lines are missing: {problem}"));
         }
     }
 
@@ -262,7 +263,7 @@ impl AttachDisplay {
         ]);
         let held = apps.iter().filter(|one| one.stage == Stage::Held).count() as u64;
         format!(
-            "{}, {} held; {} of {} taken by ApplicationMasters and others\n{}",
+            "{}, {} held; {} of {} used by ApplicationMasters and others\n{}",
             counted(apps.len() as u64, "application"),
             held,
             status.taken,
@@ -279,7 +280,7 @@ impl Watcher for AttachDisplay {
         }
         let line = match what {
             AttachEvent::Troubled(Some(reason)) => {
-                format!("the cluster does not answer as it should: {reason}")
+                format!("the cluster does not answer correctly: {reason}")
             }
             AttachEvent::Troubled(None) => "the cluster answers again".to_owned(),
             AttachEvent::Warned(message) => message.clone(),
@@ -289,12 +290,12 @@ impl Watcher for AttachDisplay {
                 counted((*maps).into(), "map"),
                 counted((*reduces).into(), "reduce")
             ),
-            AttachEvent::LeftAlone(app, reason) => format!("{app} is left alone: {reason}"),
-            AttachEvent::Done(app) => format!("{app} is done"),
+            AttachEvent::LeftAlone(app, reason) => format!("{app} is not scheduled: {reason}"),
+            AttachEvent::Done(app) => format!("{app} finished"),
             AttachEvent::Failed(app, reason) => format!("{app} failed: {reason}"),
             AttachEvent::Seen(app) if self.verbosity.more => format!("{app} was submitted"),
             AttachEvent::Released(app) if self.verbosity.more => {
-                format!("{app} may have its ApplicationMaster")
+                format!("{app} may start its ApplicationMaster")
             }
             _ => return,
         };
@@ -327,19 +328,19 @@ impl Watcher for AttachDisplay {
 const LEGEND: [(&str, &str); 5] = [
     (
         "stage",
-        "held: waits until it may have its ApplicationMaster; starting: that starts; runs: the policy decides",
+        "held: waits until it may start its ApplicationMaster; starting: the ApplicationMaster starts; runs: the policy decides",
     ),
-    ("maps, reduces", "tasks that are done, of all"),
-    ("may run", "containers that run, of how many may; any: no limit"),
-    ("priority", "which is served first: the highest"),
-    ("deadline, expected", "when it should be done, and when it will be if no more jobs come"),
+    ("maps, reduces", "finished tasks, of all tasks"),
+    ("may run", "running containers, of those that may run; any: no limit"),
+    ("priority", "the highest priority is served first"),
+    ("deadline, expected", "the deadline, and the predicted completion if no more jobs come"),
 ];
 
 /// Whether an application is late, or is going to be.
 fn lateness(deadline: Option<f64>, expected: Option<f64>, now: f64) -> &'static str {
     match (deadline, expected) {
         (Some(deadline), _) if is_late(now, deadline) => "late already",
-        (Some(deadline), Some(expected)) if is_late(expected, deadline) => "about to be late",
+        (Some(deadline), Some(expected)) if is_late(expected, deadline) => "likely late",
         _ => "",
     }
 }
@@ -350,7 +351,7 @@ mod tests {
 
     #[test]
     fn late_applications_are_marked() {
-        assert_eq!(lateness(Some(10.0), Some(20.0), 5.0), "about to be late");
+        assert_eq!(lateness(Some(10.0), Some(20.0), 5.0), "likely late");
         assert_eq!(lateness(Some(10.0), None, 11.0), "late already");
         assert_eq!(lateness(Some(10.0), Some(9.0), 5.0), "");
         assert_eq!(lateness(None, Some(20.0), 30.0), "");
@@ -365,15 +366,15 @@ mod tests {
         );
         assert_eq!(
             ended(true, &well),
-            "ended; the table is removed, and everything runs as it would without"
+            "ended: the table is removed, and the cluster schedules without Slackline"
         );
         assert_eq!(
             ended(false, &well),
-            "ended; no table was written, and everything runs as it would without"
+            "ended: no table was written, and the cluster schedules without Slackline"
         );
         assert_eq!(
             ended(true, &left),
-            "ended; the table is removed; 1 application kept priorities (see above)"
+            "ended: the table is removed; raised priorities remain on 1 application (see above)"
         );
     }
 }

@@ -17,13 +17,13 @@ Examples:
   slackline config
   $EDITOR \"$(slackline config --path)\"
 
-The defaults file is TOML and may say any of these:
+The defaults file is TOML and may set any of these:
   state = \"/var/lib/slackline\"   # each run has a directory below it
   history = \"~/past.history\"     # run --history
   engine = \"local:slots=4\"       # run --engine
   policy = \"edf\"                 # run --policy, simulate --policy
 
-Flags win. SLACKLINE_CONFIG names another file, or none if it is empty. Relative paths begin at the current directory.")]
+Options override it. SLACKLINE_CONFIG names another file, or none if it is empty. Relative paths start from the current directory.")]
 pub(crate) struct Config {
     /// Print only where the file is, or would be
     #[arg(long, conflicts_with_all = ["format", "output"])]
@@ -39,8 +39,8 @@ pub(crate) fn is_path(args: &Config) -> bool {
 
 pub(crate) fn run(args: &Config, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     if args.path {
-        let file =
-            defaults::file().context("found no place for a defaults file, expected SLACKLINE_CONFIG=FILE")?;
+        let file = defaults::file()
+            .context("no directory for a defaults file; name the file with SLACKLINE_CONFIG=FILE")?;
         out::text(None, &format!("{}\n", file.display()))?;
         return Ok(Answer::Yes);
     }
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Config, tables: &Tables, defaults: &Defaults) -> anyhow
             });
             let source = match defaults.file() {
                 Some(file) if file.exists() => format!("defaults file: {}\n\n", file.display()),
-                Some(file) => format!("defaults file: {} (not there)\n\n", file.display()),
+                Some(file) => format!("defaults file: {} (does not exist)\n\n", file.display()),
                 None => "defaults file: none\n\n".to_owned(),
             };
             source + &list(&lines.collect::<Vec<_>>())

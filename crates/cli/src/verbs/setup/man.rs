@@ -17,10 +17,9 @@ Examples:
   slackline man simulate | man -l -
   slackline man --output /usr/local/share/man/man1")]
 pub(crate) struct Man {
-    /// The verb [default: the program as a whole]
+    /// The command [default: the whole program]
     verb: Option<String>,
-    /// Write the pages of the program and of all verbs into DIR instead: slackline.1, slackline-run.1 and so
-    /// on
+    /// Write the pages of the program and of all commands into DIR: slackline.1, slackline-run.1 and so on
     #[arg(long, short, value_name = "DIR", conflicts_with = "verb")]
     output: Option<PathBuf>,
 }
@@ -54,7 +53,7 @@ fn of_verb(verb: Command, tables: &Tables) -> Command {
 }
 
 fn write_all(program: Command, tables: &Tables, dir: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be created", dir.display()))?;
     let shown = |verb: &&Command| verb.get_name() != "help" && !verb.is_hide_set();
     let mut verbs: Vec<Command> = Vec::new();
     for verb in program.get_subcommands().filter(shown) {

@@ -22,16 +22,16 @@ Examples:
   slackline compare week.jsonl --each day -p fifo,edf,auto
   slackline compare monday.swf tuesday.swf wednesday.swf -p fifo,fair
 
-The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be \
+The gap is the difference between the cost and a lower bound on the cost of any schedule: no policy can be \
 better by more. On a terminal each policy is shown as soon as it ends. With --seeds, figures are means ± half their 95 % interval, \
-a rank is the mean of the ranks by cost, and differences to the first policy are paired, seed by seed. The same holds over several \
-workloads, and with --each over the days of one. With several --machines there is a \
-row for each size and policy (with --seeds tables for each size), and deadlines that --deadlines F makes are those of the largest cluster, \
-for all sizes. A --history is only read: every run begins with the same.")]
+a rank is the mean of the ranks by cost, and differences to the first policy are paired by seed. The same applies to several \
+workloads, and to the days of --each. With several --machines there is a \
+row for each size and policy (with --seeds a table for each size). The deadlines of --deadlines F are then those of the largest cluster, \
+for all sizes. A --history is only read, so every simulation starts with the same one.")]
 pub(crate) struct Compare {
     /// Workload document or trace; - for standard input
     ///
-    /// Of several, figures are means over them.
+    /// With several, figures are means over all of them.
     #[arg(value_name = "WORKLOAD", required = true)]
     pub(super) workloads: Vec<PathBuf>,
     /// Policies, or all [default: fifo,fair,edf,auto]
@@ -39,14 +39,13 @@ pub(crate) struct Compare {
     /// As in fifo,fair:by=flow. The default has edf only if flows have deadlines. If the folder of a Hadoop
     /// log has capacity-scheduler.xml or fair-scheduler.xml, that scheduler replaces fifo. If the log has
     /// recorded times, recorded comes first. all means the baselines and the policies of the papers; name rule,
-    /// auto and Hadoop's schedulers beside it, as in all,auto. The rest after command: is one program with its
-    /// arguments, commas included.
+    /// auto and Hadoop's schedulers in addition, as in all,auto. Everything after command: is one program with its
+    /// arguments, also commas.
     #[arg(long, short, value_name = "P,Q", value_parser = policy::several_of_standard(), help_heading = "Policy")]
     pub(super) policies: Vec<policy::PolicyList>,
-    /// Longest that the simulation of a policy may take
+    /// Time limit for the simulation of each policy
     ///
-    /// One that takes longer is stopped between two instants, and its row says so (exit code 1); the others
-    /// go on.
+    /// A simulation that takes longer is stopped, and its row says so (exit code 1). The others continue.
     #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
     pub(super) timeout: Option<f64>,
     #[command(flatten)]
@@ -55,35 +54,34 @@ pub(crate) struct Compare {
     pub(super) shape: Shape,
     #[command(flatten)]
     pub(super) simulation: SimulationArgs,
-    /// Seeds to average over
+    /// Number of seeds to average over
     ///
-    /// Each draws by itself; figures are means, intervals and paired differences.
+    /// Each seed gives other random numbers. Figures are means with 95 % intervals, and differences are paired by seed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value::whole::<u32>(1, 10_000), help_heading = "Simulation")]
     pub(super) seeds: u32,
-    /// Cut the workload into days (or weeks, or pieces of such a length) and average over them
+    /// Cut the workload into days, weeks or other pieces, and average over them
     ///
-    /// day, week, or a duration such as 6h. A day is from midnight to midnight where the workload has a
-    /// start, and has the flows that are released in it. Each piece begins with an empty cluster, so that
-    /// what a day leaves to the next is not counted.
+    /// day, week, or a duration such as 6h. A piece has the flows that are released in it. Days are from midnight
+    /// to midnight if the workload has a start date. Each piece starts on an empty cluster, so unfinished work of
+    /// the day before is not counted.
     #[arg(long, hide_short_help = true, value_name = "day|DURATION", value_parser = str::parse::<PieceSpan>, help_heading = "Simulation")]
     pub(super) each: Option<PieceSpan>,
-    /// Policies that run at a time [default: as many as there are processors]
+    /// Policies that are simulated at a time [default: one per processor]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Simulation")]
     pub(super) threads: Option<u16>,
     #[command(flatten)]
     pub(super) output: OutputArgs,
     /// A row for each policy and pool, user or size class
     ///
-    /// Queues and partitions of logs are pools; queue is the same word here. Size classes are powers of ten
-    /// of slot-seconds. JSON has all groups.
+    /// Queues and partitions of logs are pools; `queue` is another name for `pool`. Size classes are powers of ten
+    /// of slot-seconds. JSON always has all groups.
     #[arg(long, value_name = "WHAT", value_parser = group(), help_heading = "Output")]
     pub(super) by: Option<&'static str>,
     #[command(flatten)]
     pub(super) table: TableArgs,
     /// Write every schedule as DIR/POLICY.json
     ///
-    /// Each is written when its policy ends. Without, no schedule is kept, and memory follows what runs at a
-    /// time.
+    /// Each file is written when its policy ends. Without this option no schedule is kept, which takes less memory.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(super) schedules: Option<PathBuf>,
     #[command(flatten)]

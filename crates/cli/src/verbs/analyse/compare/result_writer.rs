@@ -113,9 +113,10 @@ impl ResultWriter<'_> {
         const TIMES: &str = "times without a unit are in seconds";
         let objective = &rounds[0].objective_text;
         // A bound holds for the durations of the workload, not for distorted ones.
-        let no_bound = self.args.simulation.options().distorts().then_some(
-            "no lower bound and no gaps, because --jitter makes durations others than the workload's",
-        );
+        let no_bound =
+            self.args.simulation.options().distorts().then_some(
+                "no lower bound and no gaps, because --jitter changes the durations of the workload",
+            );
         let is_swept = self.args.shape.sizes().len() > 1;
         match (rounds, no_bound) {
             ([_], None) if is_swept => format!("cost: {objective}; {TIMES}"),
@@ -131,12 +132,12 @@ impl ResultWriter<'_> {
         }
     }
 
-    /// `5 seeds from 0`, `7 days from 2026-03-01 to 2026-03-07, each from an empty cluster`.
+    /// `5 seeds from 0`, `7 days from 2026-03-01 to 2026-03-07, each on an empty cluster`.
     fn counted(&self, rounds: &[Round]) -> String {
         let n = counted(rounds.len() as u64, self.samples.word());
         let name = |round: Option<&Round>| round.and_then(|round| round.name.clone());
         match (name(rounds.first()), name(rounds.last())) {
-            (Some(first), Some(last)) => format!("{n} from {first} to {last}, each from an empty cluster"),
+            (Some(first), Some(last)) => format!("{n} from {first} to {last}, each on an empty cluster"),
             _ => format!("{n} from {}", self.samples.seeds[0]),
         }
     }

@@ -81,7 +81,7 @@ impl Sweep<'_> {
                 }
             }
             if rounds.is_empty() {
-                bail!("--each: found no flows in {}, expected some to be cut into pieces", samples.title());
+                bail!("--each: found no flows in {}, expected at least one", samples.title());
             }
             results.sizes.push(rounds);
         }
@@ -130,7 +130,7 @@ impl Sweep<'_> {
 fn warn_of_seeds(args: &Compare, sample: &Sample) {
     if args.seeds > 1 && !args.simulation.options().draws() && !sample.depends_on_seed() {
         out::warn(
-            "nothing here is drawn, so every seed gives the same; see --jitter, --noise and --crash-rate",
+            "nothing is random here, so every seed gives the same result; see --jitter, --noise and --crash-rate",
         );
     }
 }

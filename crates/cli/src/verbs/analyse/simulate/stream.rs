@@ -57,7 +57,7 @@ pub(super) fn run(
     let seed = args.shape.root_seed();
     let options = args.simulation.options().resolve(workload.empty(), seed, &past.history)?;
     if let Some(why) = needs_whole(workload.empty(), &options) {
-        return if args.stream { bail!("--stream: {why}, not a stream") } else { Ok(None) };
+        return if args.stream { bail!("--stream: {why}; omit --stream") } else { Ok(None) };
     }
     let answer = simulate(args, view, past, workload, &options)?;
     Ok(Some(answer))
@@ -79,11 +79,11 @@ fn unfit(args: &Simulate) -> Option<(&'static str, &'static str)> {
     } else if args.report.is_asked() {
         Some(("--report, which shows the workload as a whole", "none"))
     } else if args.simulation.known_releases {
-        Some(("--known-releases, although flows are read as they come", "none"))
+        Some(("--known-releases, which needs all flows in advance", "none"))
     } else if args.all {
-        Some(("--all, although nothing is kept of flows that are over", "--format csv, which has them all"))
+        Some(("--all, but finished flows are not kept", "--format csv, which has them all"))
     } else if args.table.is_given() {
-        Some(("a choice of columns or their order", "no table of flows, which are not kept"))
+        Some(("--columns or --sort", "neither, because flows are not kept for a table"))
     } else {
         None
     }
@@ -222,6 +222,6 @@ fn written(
 fn hopeless<I>(admissions: &[(I, Admission)]) -> String {
     match admissions.iter().filter(|(_, admission)| !admission.feasible).count() {
         0 => String::new(),
-        n => format!("\n{}: deadlines that could not be met when they arrived\n", counted(n as u64, "flow")),
+        n => format!("\n{} with deadlines that could not be met on arrival\n", counted(n as u64, "flow")),
     }
 }

@@ -33,7 +33,8 @@ pub(super) fn run(args: &Repro, dir: &Path) -> anyhow::Result<Answer> {
     let (mut made, mut at, mut kept) = (Vec::new(), 0, 0);
     for requested in requested {
         let folder = dir.join(&requested.id);
-        std::fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("{}: cannot be created", folder.display()))?;
         let mut shown = Vec::new();
         for figure in &requested.figures {
             at += 1;
@@ -54,11 +55,11 @@ pub(super) fn run(args: &Repro, dir: &Path) -> anyhow::Result<Answer> {
         });
     }
     if kept > 0 {
-        out::talk(format_args!("{kept} of {all} figures were there and are kept; --again makes them again"));
+        out::talk(format_args!("{kept} of {all} figures exist and are kept; --again makes them again"));
     }
     // What is in print is shown where every paper is.
     let printed = if args.experiment.is_none() && args.own().is_none() {
-        printed().map_err(|problem| anyhow::anyhow!("what is in print: {problem}"))?
+        printed().map_err(|problem| anyhow::anyhow!("counterexamples: {problem}"))?
     } else {
         Vec::new()
     };
@@ -165,7 +166,7 @@ fn summary(made: &[ExperimentPage]) {
     let verdicts: Vec<Verdict> = made.iter().flat_map(ExperimentPage::judged).collect();
     let count = |verdict: Verdict| verdicts.iter().filter(|found| **found == verdict).count();
     out::talk(format_args!(
-        "{} figures: {} confirmed, {} better, {} differ, {} shown without a claim that rows decide",
+        "{} figures: {} confirmed, {} better, {} differ, {} shown without a claim to check",
         verdicts.len(),
         count(Verdict::Confirmed),
         count(Verdict::Better),

@@ -39,13 +39,13 @@ pub(super) struct JobChoice {
 /// What happens to outputs that are not those of an earlier run.
 #[derive(Args, Debug)]
 struct OutputChoice {
-    /// Keep outputs that another state directory made or that were edited: their jobs are done
+    /// Keep outputs that were edited or that another state directory made: their jobs count as finished
     ///
     /// An output has to be complete: its part files and _SUCCESS, and nothing else. Jobs that read from it run again if
     /// it changed.
     #[arg(long, hide_short_help = true, conflicts_with_all = ["again", "force", "from_job", "only"], help_heading = "Jobs")]
     adopt: bool,
-    /// Run the jobs of such outputs, and replace the outputs when the new ones are complete
+    /// Run the jobs of outputs that --adopt would keep, and replace the outputs when the new ones are complete
     #[arg(long, hide_short_help = true, conflicts_with = "adopt", help_heading = "Jobs")]
     overwrite: bool,
 }
@@ -80,7 +80,7 @@ pub(super) fn table(preview: &Preview, view: &View) -> String {
         words("why", &|job| describe(job).1).rank(1),
     ]);
     let work = preview.jobs.iter().filter(|job| matches!(job.verdict, Verdict::Run(_) | Verdict::Resumed));
-    let summary = format!("{} to be done, of {}", counted(work.count() as u64, "job"), preview.jobs.len());
+    let summary = format!("{} to run, of {}", counted(work.count() as u64, "job"), preview.jobs.len());
     format!("{}{}\n{summary}\n{}", table.render(view), prevented(preview, view), flows(preview, view))
 }
 
@@ -98,9 +98,9 @@ fn prevented(preview: &Preview, view: &View) -> String {
 
 fn describe(job: &JobVerdict) -> (&'static str, String) {
     match &job.verdict {
-        Verdict::Kept => ("done", "nothing of it has changed".to_owned()),
+        Verdict::Kept => ("done", "nothing has changed".to_owned()),
         Verdict::Left => ("left", "it was not chosen".to_owned()),
-        Verdict::Resumed => ("resume", "it was cut short".to_owned()),
+        Verdict::Resumed => ("resume", "it was interrupted".to_owned()),
         Verdict::Run(reason) => ("run", reason.to_string()),
         Verdict::Prevented(_) => ("cannot", "see below".to_owned()),
         _ => ("", String::new()),

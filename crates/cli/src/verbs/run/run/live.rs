@@ -115,12 +115,12 @@ impl RunDisplay {
         }
     }
 
-    /// Prints the decision on a job if it was done and is executed again.
+    /// Prints the decision on a job if it was finished and runs again.
     fn verdict(&mut self, job: &JobVerdict) {
         match &job.verdict {
             Verdict::Kept => self.kept += 1,
             Verdict::Run(reason) if !matches!(reason, Reason::New | Reason::Asked) => {
-                out::talk(format_args!("{}/{} is done again: {reason}", job.flow, job.job));
+                out::talk(format_args!("{}/{} runs again: {reason}", job.flow, job.job));
             }
             _ => {}
         }
@@ -179,44 +179,44 @@ impl Sink for RunDisplay {
             Note::Warning(what) => out::warn(what),
             Note::UnknownZone(zone) => out::warn(format_args!(
                 "TZ: found {zone:?}, expected the name of a time zone such as Europe/Berlin; clock times without a zone \
-                 are taken for UTC"
+                 are read as UTC"
             )),
             Note::ClusterLeftOut => {
-                out::talk(format_args!("{}: its cluster is left out: the engine has its own", self.name));
+                out::talk(format_args!("{}: its cluster is ignored: the engine has its own", self.name));
             }
             Note::LateAlready { flow, when } => out::warn(format_args!(
-                "flow {flow} is late already: its deadline, {when}, was before the run began; it runs all the same"
+                "flow {flow} is already late: its deadline, {when}, was before the start of the run; it runs anyway"
             )),
             Note::StartsOver => out::talk(format_args!(
-                "{}: the earlier run counts no more, and everything is done again",
+                "{}: the earlier run is discarded, and all jobs run again",
                 self.state.display()
             )),
             Note::Lost(LostOutput { flow, job, phase, task, problem, .. }) => {
                 let phase = phase.name();
-                out::warn(format_args!("{flow}/{job} {phase} {task} counts as done no more: {problem}"));
+                out::warn(format_args!("{flow}/{job} {phase} {task} is no longer finished: {problem}"));
             }
             Note::Job(job) => self.verdict(job),
             Note::Resumed(recovered) => {
                 out::talk(format_args!(
-                    "going on with a run that was begun: {} done, {} cut short",
+                    "resuming the run: {} finished, {} interrupted",
                     counted(recovered.done as u64, "task"),
                     counted(recovered.cut_short as u64, "attempt"),
                 ));
                 if recovered.paused >= LONG_PAUSE {
                     let pause = duration(recovered.paused.seconds());
-                    out::talk(format_args!("no process ran it for {pause}; this time counts for deadlines"));
+                    out::talk(format_args!("no process ran it for {pause}; deadlines include this time"));
                 }
             }
             Note::Unrunnable { flow, job, problem } => {
                 out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
             }
             Note::Memory(by) if self.verbosity == Verbosity::Verbose => {
-                out::talk(format_args!("memory of commands is held by {by}"));
+                out::talk(format_args!("the memory of commands is limited by {by}"));
             }
             Note::Waiting(what) => out::talk(what),
             Note::HistoryUnwritten(error) => {
                 out::warn(format_args!(
-                    "{error}; the history does not have this run, whose outputs are not affected"
+                    "{error}; this run is missing from the history, but its outputs are complete"
                 ));
             }
             Note::NothingLeft => out::talk("nothing is left to do; --again starts over"),
@@ -263,14 +263,14 @@ impl Sink for RunDisplay {
                 }
             }
             RunEvent::TaskFinished { task, seconds } => {
-                self.say_task(now, *task, &format!("done after {}", duration(*seconds)));
+                self.say_task(now, *task, &format!("finished after {}", duration(*seconds)));
                 let flow = self.jobs[task.job as usize].flow;
                 self.flows[flow].done += 1;
             }
             RunEvent::AttemptFailed { task, message, log, other_runs, is_final } => {
                 let log = log.as_ref().map_or_else(String::new, |log| format!(" (log: {})", log.display()));
                 let which = if *other_runs {
-                    "a speculative attempt beside the first".to_owned()
+                    "a speculative attempt; the first one continues".to_owned()
                 } else {
                     let failures = self.failures.entry(*task).or_default();
                     *failures += 1;
@@ -294,13 +294,13 @@ impl Sink for RunDisplay {
                 say(now, &format!("{flow} failed: it reads from {from}, which failed"));
             }
             RunEvent::MachineDown { machine, reason } => {
-                say(now, &format!("machine {machine} is gone: {reason}; its tasks run elsewhere"));
+                say(now, &format!("machine {machine} is down: {reason}; its tasks run elsewhere"));
             }
-            RunEvent::MachineUp { machine, .. } => say(now, &format!("machine {machine} is there")),
+            RunEvent::MachineUp { machine, .. } => say(now, &format!("machine {machine} is up")),
             RunEvent::EngineUnreachable(Some(message)) => {
-                say(now, &format!("no answer: {message}; trying again"));
+                say(now, &format!("the engine does not answer: {message}; retrying"));
             }
-            RunEvent::EngineUnreachable(None) => say(now, "answers again"),
+            RunEvent::EngineUnreachable(None) => say(now, "the engine answers again"),
             RunEvent::Warning(message) => say(now, message),
             RunEvent::ClockJumped(by) => {
                 let by = *by as f64 / 1e6;

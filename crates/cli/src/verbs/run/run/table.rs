@@ -39,7 +39,7 @@ impl Columns<'_> {
                     if self.has_history {
                         ""
                     } else {
-                        ";\nwithout --history it guesses from the size of the input"
+                        ";\nwithout --history the prediction is a guess from the size of the input"
                     }
                 )
             });
