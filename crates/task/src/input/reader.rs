@@ -153,7 +153,7 @@ impl<R: Read> Blocks<R> {
         if self.end > self.limit {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                format!("a record of more than {} bytes, expected at most that many", self.limit),
+                format!("a record is longer than the limit of {} bytes", self.limit),
             ));
         }
         if self.end == self.buffer.len() {
@@ -572,7 +572,7 @@ mod tests {
             file.set_modified(std::time::UNIX_EPOCH).unwrap();
             fs::rename(dir.path().join("y"), &path).unwrap();
         };
-        let changed = format!("{}: changed since the run began, expected it as it was", path.display());
+        let changed = format!("{}: changed since the run began", path.display());
         for hashed in [false, true] {
             fs::write(&path, "one\ntwo\nthree\n").unwrap();
             let source = if hashed { Source::hashed(&path) } else { Source::now(&path) }.unwrap();

@@ -418,7 +418,7 @@ impl Host {
             LineEvent::Noise(what) => {
                 opening.noise.get_or_insert(what);
                 if opening.spoken.line.babbles() {
-                    let why = "it printed too much before it answered".to_owned();
+                    let why = "it printed too much before its agent started".to_owned();
                     self.end(now, Duration::ZERO, Some(Failure::Missing(why)));
                 }
             }
