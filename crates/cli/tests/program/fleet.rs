@@ -197,7 +197,7 @@ fn a_driver_that_is_killed_leaves_nothing_running_and_continues() {
     // Meanwhile no other process drives it.
     let other = family.slackline(&dir, &RUN);
     assert_eq!(other.code, Some(2), "{}", other.err);
-    assert!(other.err.contains("another run uses it"), "{}", other.err);
+    assert!(other.err.contains("another process uses it"), "{}", other.err);
     run.kill().expect("it can be killed");
     run.wait().expect("it is gone");
     family.is_gone();

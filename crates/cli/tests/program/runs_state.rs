@@ -48,9 +48,9 @@ fn an_active_run_is_not_disturbed_by_another() {
     let first = family.start(&dir, &RUN);
     family.awaits("until test -e go");
     until("the good flow is done", || dir.join("good/_SUCCESS").exists());
-    refused(&family.slackline(&dir, &RUN), "another run uses it");
+    refused(&family.slackline(&dir, &RUN), "another process uses it");
     let again = [&RUN[..], &["--again"]].concat();
-    refused(&family.slackline(&dir, &again), "another run uses it");
+    refused(&family.slackline(&dir, &again), "another process uses it");
     let other = ["run", "flow.toml", "--slots", "2", "--state", "other"];
     refused(&family.slackline(&dir, &other), "another run writes to this directory, or can be resumed");
     let other = [&other[..], &["--again"]].concat();

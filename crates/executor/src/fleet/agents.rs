@@ -313,9 +313,10 @@ impl Fleet for Agents {
         }
         match alone {
             None => Availability::Same,
-            Some(_) if is_forsaken => {
-                Availability::Over(format!("no machine has answered for {} minutes", FORSAKEN.as_secs() / 60))
-            }
+            Some(_) if is_forsaken => Availability::Over(format!(
+                "no machine has responded for {} minutes",
+                FORSAKEN.as_secs() / 60
+            )),
             Some(_) => Availability::Coming,
         }
     }

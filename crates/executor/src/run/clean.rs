@@ -109,7 +109,7 @@ mod tests {
             };
             // A run that continues has the lock.
             let at_work = Journal::open(&layout.journal()).unwrap();
-            assert!(stays().contains("another run uses it"));
+            assert!(stays().contains("another process uses it"));
             drop(at_work);
             // One that was killed since has as many attempts as there were.
             let next = Head { started: before.head.started + 1, ..head() };

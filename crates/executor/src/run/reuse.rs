@@ -274,7 +274,7 @@ impl Decider<'_> {
         while let Some(&next) = open.last() {
             let before = self.reads[next].iter().find(|&&other| self.decided[other].is_none());
             match before {
-                // Jobs that read from each other in a circle are refused when flows are read.
+                // Jobs that read from each other in a cycle are refused when flows are read.
                 Some(&other) if !open.contains(&other) => open.push(other),
                 _ => {
                     if self.decided[next].is_none() {

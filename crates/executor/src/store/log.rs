@@ -37,7 +37,7 @@ pub enum LogError {
         name: String,
         problem: io::Error,
     },
-    #[error("{name}: another run uses it")]
+    #[error("{name}: another process uses it")]
     Busy {
         /// The purpose and the path of the log.
         name: String,

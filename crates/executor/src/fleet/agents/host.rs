@@ -304,7 +304,7 @@ impl Host {
             State::Opening(opening) => {
                 opening.spoken.beat(now);
                 if now.saturating_sub(opening.since) > self.pace.opening {
-                    let why = format!("found no answer within {} s", self.pace.opening.as_secs());
+                    let why = format!("no answer within {} s", self.pace.opening.as_secs());
                     self.end(now, Duration::ZERO, Some(Failure::Missing(why)));
                 }
             }
