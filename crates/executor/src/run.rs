@@ -187,7 +187,7 @@ impl Session {
         };
         if let Some((found, _)) = known.iter().zip(all).find(|&pair| !is_same(pair)) {
             let problem = format!(
-                "found a run that was on machine {}, expected one of the machines of now",
+                "the run was started with machine {}, which the current machines do not have",
                 found.name
             );
             return Err(EngineError::other(problem));
@@ -297,7 +297,7 @@ impl Session {
                 });
             }
             let problem = if is_taken {
-                format!("output {output}: found it in use by another run, expected it as this one left it")
+                format!("output {output}: another run uses it now: wait for that run, then resume this one")
             } else {
                 format!("output {output}: cannot be made: {error}")
             };

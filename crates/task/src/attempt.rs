@@ -101,7 +101,7 @@ pub fn check_shuffle(job: &Job, shuffle: &Shuffle) -> Result<(), TaskError> {
     let is_plain = Shuffle { compress: None, ..shuffle.clone() } == Shuffle::default();
     match job {
         Job::Program { program, .. } if !is_plain => Err(TaskError::Job(format!(
-            "found fields of keys for the program {program}, expected them for commands alone"
+            "found key fields for the program {program}, expected them only for commands"
         ))),
         _ => Ok(()),
     }

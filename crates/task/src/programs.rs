@@ -132,7 +132,7 @@ pub(crate) fn build_program(name: &str, args: &Args, resources: Resources<'_>) -
     match build(name, args, resources)? {
         Built::Program(built) => Ok(built),
         Built::Generator(_) => {
-            Err(TaskError::Job(format!("{name}: found input, expected none: it makes its own")))
+            Err(TaskError::Job(format!("{name}: found inputs, expected none: it generates its data")))
         }
     }
 }
@@ -193,7 +193,7 @@ mod tests {
         ));
         let cases = [
             ("wordcount", json!({"x": 1}), "wordcount: found argument \"x\", expected none"),
-            ("grep", json!({}), "grep: found no argument \"pattern\", expected one"),
+            ("grep", json!({}), "grep: missing argument \"pattern\""),
             ("grep", json!({"pattern": [1]}), "grep: pattern: found [1], expected a string"),
             (
                 "grep",

@@ -178,7 +178,7 @@ fn truncated_twice_compressed_and_binary_inputs_are_refused_by_name() {
         ("a.zst", b"(".to_vec(), "the first bytes of zstd data, which was cut short"),
         ("a.lz4", b"\x04\x22".to_vec(), "the first bytes of lz4 data, which was cut short"),
         ("a.gz", gzip(b"some text\n")[..1].to_vec(), "the first bytes of gzip data, which was cut short"),
-        ("b.gz", Vec::new(), "nothing in a file whose name says that it is compressed"),
+        ("b.gz", Vec::new(), "an empty file whose name says that it is compressed"),
         (
             "twice.gz",
             gzip(&gzip(b"some text\n")),

@@ -281,7 +281,7 @@ fn a_part_that_changes_before_another_job_reads_it_fails_that_job() {
         assert!(
             ran.err.contains("f/b ")
                 && ran.err.contains(" failed, attempt")
-                && ran.err.contains("found other content in"),
+                && ran.err.contains("no longer has the content that was written"),
             "{}",
             ran.err
         );

@@ -100,7 +100,7 @@ fn a_comment_another_policy_and_other_slots_change_nothing_that_is_done() {
     let (jobs, said) = done(&dir, &["--engine", "local:split=1MiB"]);
     assert_eq!(jobs.len(), 8, "{said}");
     assert!(said.contains("night/one runs again: split changed"), "{said}");
-    assert!(said.contains("night/two runs again: it reads from night/one, which is done again"), "{said}");
+    assert!(said.contains("night/two runs again: it reads from night/one, which also runs"), "{said}");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_chosen_job_names_the_one_before_it_that_is_not_done() {
             let went = run(&dir, more);
             let said = format!("{}{}", went.out, went.err);
             assert!(matches!(went.code, Some(1 | 2)), "{said}");
-            let problem = "it reads from night/one, which is not done and was not chosen";
+            let problem = "it reads from night/one, which is not finished and was not selected";
             assert!(said.contains(problem) && !said.contains("no such file"), "{said}");
         }
     }
@@ -202,7 +202,11 @@ fn a_dry_run_says_what_would_be_done_and_touches_nothing() {
     let before = files(&dir);
     let dry = run(&dir, &["--dry-run"]);
     assert_eq!(dry.code, Some(0), "{}{}", dry.out, dry.err);
-    assert!(dry.out.contains("it was not done before") && dry.out.contains("8 jobs to run"), "{}", dry.out);
+    assert!(
+        dry.out.contains("it has not finished yet") && dry.out.contains("8 jobs to run"),
+        "{}",
+        dry.out
+    );
     assert!(files(&dir) == before, "something was written");
     for more in [["--format", "json"], ["-o", "dry.csv"]] {
         let refused = run(&dir, &[&["--dry-run"][..], &more].concat());
@@ -315,7 +319,7 @@ fn a_state_of_an_earlier_version_is_refused_by_its_name() {
     fs::write(dir.join("state/journal.log"), "slackline journal 2\n").expect("a journal");
     let refused = run(&dir, &[]);
     assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
-    assert!(refused.err.contains("found a file of another version of slackline"), "{}", refused.err);
+    assert!(refused.err.contains("another version of slackline wrote this file"), "{}", refused.err);
     assert_eq!(fs::read(dir.join("state/journal.log")).expect("it is there"), b"slackline journal 2\n");
 }
 
@@ -518,7 +522,7 @@ fn a_declared_file_has_to_be_a_file() {
     );
     let refused = run(&dir, &[]);
     assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
-    assert!(refused.err.contains("file tools: found no file that can be read"), "{}", refused.err);
+    assert!(refused.err.contains("file tools: cannot be read"), "{}", refused.err);
 }
 
 #[test]

@@ -367,7 +367,7 @@ jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output 
     fs::write(dir.join("flow.toml"), flows).expect("a flow file");
     let dry = slackline(&dir, &[&RUN[..], &["--dry-run"]].concat());
     assert_eq!(dry.code, Some(1), "{}", dry.err);
-    for word in ["its flow is not begun, because not cannot be run", "1 job to run, of 4"] {
+    for word in ["its flow does not start because not cannot run", "1 job to run, of 4"] {
         assert!(dry.out.contains(word), "{word:?} in {}", dry.out);
     }
     let ran = slackline(&dir, &RUN);

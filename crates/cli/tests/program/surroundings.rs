@@ -498,7 +498,7 @@ fn is_done_with_a_warning(dir: &Path, set_up: &str, left: &str) {
     assert_eq!(first.code, Some(0), "{left}: {}", first.err);
     let result: Vec<&str> = first.err.lines().filter(|line| line.contains("cannot be removed")).collect();
     assert_eq!(result.len(), 1, "{left}: {}", first.err);
-    assert!(result[0].contains("f/a is done, but ") && result[0].contains(left), "{left}: {}", result[0]);
+    assert!(result[0].contains("f/a is finished, but ") && result[0].contains(left), "{left}: {}", result[0]);
     for (output, expected) in [("a", &b"ok\n"[..]), ("b", b"ok\t1\n")] {
         assert_eq!(fs::read(dir.join(output).join("part-00000")).unwrap(), expected, "{left}");
         assert!(dir.join(output).join("_SUCCESS").exists());

@@ -82,9 +82,7 @@ pub trait Backend: Send + Sync {
     /// An engine that runs nothing but one flow file at a time; an error of the engine.
     fn shared_engine(&self, config: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
         let _ = config;
-        Err(EngineError::other(
-            "found an engine that runs one flow file at a time, expected one for the runs of a service",
-        ))
+        Err(EngineError::other("a service cannot use this engine, which runs one flow file at a time"))
     }
 }
 

@@ -226,7 +226,7 @@ impl ProcessEngine {
             self.work.session.publisher().stage(id, running.number, outcome.output.as_ref(), put)
         {
             let to = layout.committed(job, id);
-            let message = format!("{}: its output cannot be moved there: {error}", to.display());
+            let message = format!("{}: cannot move the output of the task there: {error}", to.display());
             return Err(Problem::of(message));
         }
         if !job.is_final(id) {
@@ -257,9 +257,8 @@ impl ProcessEngine {
 
     /// Without a journal nothing can be committed any more: the run stops, and can be resumed later.
     pub(super) fn lose_journal(&mut self, error: &LogError) {
-        let reason = format!(
-            "{error}; nothing that was done is lost: the same command resumes the run once it can be written"
-        );
+        let reason =
+            format!("{error}; finished tasks are kept: fix this, then run the same command to resume");
         self.fatal.get_or_insert(reason);
     }
 

@@ -192,8 +192,7 @@ impl ProcessEngine {
     pub(super) fn lose_stale(&mut self, map: TaskId, reduces: &BTreeSet<TaskId>) {
         let task = map.task;
         let message = format!(
-            "map {task} was lost after its output was read, and its next run gave other output: the mapper is not \
-             deterministic"
+            "map {task} was rerun after its output was lost, and its output differs: the mapper is not deterministic"
         );
         self.lose_tasks(reduces, &message);
     }
@@ -224,7 +223,7 @@ impl ProcessEngine {
             if times >= self.attempts_of(id.job) {
                 let (phase, task) = (id.phase.name(), id.task);
                 let message = format!(
-                    "{message}; the output of {phase} {task} was lost {times} times before, expected it to stay"
+                    "{message}; the output of {phase} {task} was lost {times} times before; check the disk that it was on"
                 );
                 return Err(Problem { message, is_final: true });
             }

@@ -47,7 +47,7 @@ pub(crate) const SHARED: Param = Param::new(
     "shared",
     "state",
     Values::Path("DIR"),
-    "directory for map output that every machine sees; state: the state directory",
+    "shared directory for map output; state: the state directory",
 )
 .or_word("state");
 
@@ -56,7 +56,7 @@ pub(crate) const PROGRAM: Param = Param::new(
     "program",
     "same",
     Values::Path("FILE"),
-    "slackline on the machines; same: where this one is on this machine",
+    "path of slackline on the machines; same: its path on this machine",
 )
 .or_word("same");
 

@@ -319,11 +319,14 @@ impl SharedProcessEngine {
         match event {
             FleetEvent::Down { machine, why } => {
                 self.due.push(Report::Down(machine));
-                self.machines_changed(format!("machine {} is not there any more: {why}", self.name(machine)));
+                self.machines_changed(format!(
+                    "machine {} is no longer available: {why}",
+                    self.name(machine)
+                ));
             }
             FleetEvent::Up(machine) => {
                 self.due.push(Report::Up(machine));
-                self.machines_changed(format!("machine {} is there again", self.name(machine)));
+                self.machines_changed(format!("machine {} is available again", self.name(machine)));
                 self.shortage.given_up = None;
             }
             FleetEvent::Joined(NewMachine { number, .. }) => {

@@ -55,22 +55,22 @@ pub(crate) const SPECULATE: Param = Param::new(
     "speculate",
     "off",
     SWITCH,
-    "try tasks a second time that take much longer than others of their phase, on idle slots",
+    "start speculative attempts of tasks much slower than the rest of their phase, on idle slots",
 );
 pub(crate) const HASH: Param = Param::new("hash", "off", SWITCH, "compare inputs by content");
 
 const PARAMS: &[Param] = &[
     Param::new("slots", "processors", Values::Count(1, 4096), "tasks at a time").or_word("processors"),
-    Param::new("map-slots", "none", Values::Count(1, 4096), "maps at a time; goes with reduce-slots")
+    Param::new("map-slots", "none", Values::Count(1, 4096), "maps at a time; set reduce-slots too")
         .or_word("none"),
-    Param::new("reduce-slots", "none", Values::Count(1, 4096), "reduces at a time; goes with map-slots")
+    Param::new("reduce-slots", "none", Values::Count(1, 4096), "reduces at a time; set map-slots too")
         .or_word("none"),
     SPLIT,
     TASK_MEMORY,
     TIMEOUT,
     SPECULATE,
     HASH,
-    Param::new("share", "off", SWITCH, "half the slots beside others"),
+    Param::new("share", "off", SWITCH, "use half the slots while another run is active"),
 ];
 
 fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {

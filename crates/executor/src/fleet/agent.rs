@@ -162,11 +162,11 @@ impl Agent {
     fn begin(inputs: &Receiver<Input>, speaker: &mut Speaker) -> Result<Self, Option<String>> {
         let hello = hello(inputs)?;
         let home = Home::take(&hello)
-            .map_err(|error| Some(format!("what earlier agents have left cannot be ended: {error}")))?;
+            .map_err(|error| Some(format!("cannot end processes of earlier agents: {error}")))?;
         let directory = &hello.directory;
         std::env::set_current_dir(directory).map_err(|error| {
             Some(format!(
-                "{}: cannot be entered: {error}; expected the directory of the run, which every machine has to see",
+                "{}: cannot be entered: {error}; the directory of the run must be shared with all machines",
                 directory.display()
             ))
         })?;
@@ -290,7 +290,7 @@ fn hello(inputs: &Receiver<Input>) -> Result<Hello, Option<String>> {
     match serde_json::from_slice(&text) {
         Ok(ToAgent::Hello(hello)) => Ok(hello),
         Ok(_) => Err(Some(format!("found the line {shown:?}, expected hello"))),
-        Err(error) => Err(Some(format!("found a hello that cannot be read: {error}"))),
+        Err(error) => Err(Some(format!("invalid hello: {error}"))),
     }
 }
 
@@ -303,7 +303,7 @@ fn prove(proof: &Proof, inputs: &Receiver<Input>, speaker: &mut Speaker) -> Resu
     while let Err(found) = look(proof) {
         if since.elapsed() > VISIBLE_WITHIN {
             return Err(Some(format!(
-                "{}: {found}: its directory has to be one that every machine sees",
+                "{}: {found}: its directory must be shared with all machines",
                 path.display()
             )));
         }
@@ -320,19 +320,21 @@ fn prove(proof: &Proof, inputs: &Receiver<Input>, speaker: &mut Speaker) -> Resu
 /// The problem of a file that must be visible, if any.
 fn look(proof: &Proof) -> Result<(), String> {
     let unseen = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => "found no such file, expected the one that the run sees".to_owned(),
+        io::ErrorKind::NotFound => "the file does not exist on this machine".to_owned(),
         _ => format!("it cannot be read: {error}"),
     };
     match proof {
         Proof::Holds { path, holds } => match fs::read_to_string(path) {
             Ok(text) if text == *holds => Ok(()),
-            Ok(_) => Err("found another file, expected the one that the run has written".to_owned()),
+            Ok(_) => {
+                Err("the file on this machine differs from the file that the run has written".to_owned())
+            }
             Err(error) => Err(unseen(error)),
         },
         // Opening a file shows its present content.
         Proof::Bytes { path, bytes } => match File::open(path).and_then(|file| file.metadata()) {
             Ok(meta) if meta.len() == *bytes => Ok(()),
-            Ok(meta) => Err(format!("found {} bytes, expected {bytes}, as the run sees it", meta.len())),
+            Ok(meta) => Err(format!("found {} bytes on this machine, expected {bytes}", meta.len())),
             Err(error) => Err(unseen(error)),
         },
     }

@@ -218,7 +218,7 @@ impl Agents {
                     continue;
                 }
                 Ok(News::Woken) => continue,
-                Err(_) => return Err(io::Error::other("who listens to the agents has ended")),
+                Err(_) => return Err(io::Error::other("the thread that reads from the agents has ended")),
             };
             open -= 1;
             match first {
@@ -232,10 +232,7 @@ impl Agents {
         }
         if missing.len() == names.len() {
             let all: Vec<String> = missing.iter().map(|(k, why)| format!("{}: {why}", names[*k])).collect();
-            return Err(io::Error::other(format!(
-                "found no machine that answers, expected one at least: {}",
-                all.join("; ")
-            )));
+            return Err(io::Error::other(format!("no machine responds: {}", all.join("; "))));
         }
         for (k, why) in missing.into_iter().rev() {
             self.event.push_front(FleetEvent::Down { machine: MachineId(k as u32), why });
@@ -316,9 +313,10 @@ impl Fleet for Agents {
         }
         match alone {
             None => Availability::Same,
-            Some(_) if is_forsaken => {
-                Availability::Over(format!("no machine has answered for {} minutes", FORSAKEN.as_secs() / 60))
-            }
+            Some(_) if is_forsaken => Availability::Over(format!(
+                "no machine has responded for {} minutes",
+                FORSAKEN.as_secs() / 60
+            )),
             Some(_) => Availability::Coming,
         }
     }

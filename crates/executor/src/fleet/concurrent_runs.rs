@@ -46,7 +46,7 @@ impl ConcurrentRun {
         // Two runs of one process have names of their own.
         let free =
             (0..=u16::MAX).map(|k| directory.join(format!("run-{process}-{k}"))).find(|path| !path.exists());
-        let path = free.ok_or_else(|| io::Error::other("found no name for a file, expected one"))?;
+        let path = free.ok_or_else(|| io::Error::other("all names for the file of a run are in use"))?;
         let mut file = File::options().write(true).create_new(true).open(&path)?;
         let said = Announcement { name: name.to_owned(), state: state.display().to_string(), slots, process };
         let written = file.lock().and_then(|()| file.write_all(&serde_json::to_vec(&said)?));
@@ -117,7 +117,7 @@ fn directory() -> io::Result<PathBuf> {
 
 #[cfg(not(unix))]
 fn directory() -> io::Result<PathBuf> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "runs do not know of each other on this system"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "runs cannot detect each other on this system"))
 }
 
 /// The directory, which is made where it is missing.
@@ -155,7 +155,7 @@ fn is_own(directory: &Path) -> io::Result<()> {
     if is_alone {
         return Ok(());
     }
-    let message = "found a directory that is not this user's alone, expected one of mode 700";
+    let message = "other users have access to this directory: make it a directory of this user with mode 700";
     Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{}: {message}", directory.display())))
 }
 
@@ -195,7 +195,7 @@ mod tests {
         fs::create_dir(&place).unwrap();
         fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
         let error = ConcurrentRun::announce_in(&place, "a", Path::new("/a"), 1).unwrap_err().to_string();
-        assert!(error.contains("not this user's alone"), "{error}");
+        assert!(error.contains("other users have access to this directory"), "{error}");
         assert!(others_in(&place).is_empty() && fs::read_dir(&place).unwrap().next().is_none());
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();

@@ -53,14 +53,14 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Host>, String> {
         if let Some(before) = lines.insert(host.name.clone(), number) {
             let name = &host.name;
             return Err(format!(
-                "{file}:{number}: found a second machine {name}, expected one of each name (line {before} has it): name=OTHER \
-                 gives another"
+                "{file}:{number}: the name {name} is taken by the machine in line {before}: give this one another with \
+                 name=OTHER"
             ));
         }
         hosts.push(host);
     }
     if hosts.is_empty() {
-        return Err(format!("{file}: found no machine, expected a line for each, such as node-a slots=4"));
+        return Err(format!("{file}: found no machines, expected a line for each, such as node-a slots=4"));
     }
     Ok(hosts)
 }
@@ -84,11 +84,11 @@ fn host(line: &str) -> Result<Option<Host>, String> {
             return Err(format!("found {key:?}, expected slots, speed or name{hint}"));
         }
         if said.insert(key, value).is_some() {
-            return Err(format!("found {key} a second time, expected it once"));
+            return Err(format!("{key} is given twice"));
         }
     }
     let slots =
-        said.get("slots").ok_or("found no slots, expected slots=N: how many tasks it takes at a time")?;
+        said.get("slots").ok_or("missing slots=N, the number of tasks that the machine runs at a time")?;
     let slots = slots
         .parse()
         .ok()
@@ -155,7 +155,7 @@ mod tests {
         let error = |text: &str| parse("hosts.txt", text).unwrap_err();
         assert_eq!(
             error("a slots=1\nb\n"),
-            "hosts.txt:2: found no slots, expected slots=N: how many tasks it takes at a time"
+            "hosts.txt:2: missing slots=N, the number of tasks that the machine runs at a time"
         );
         assert_eq!(error("a slots=0"), "hosts.txt:1: found slots=0, expected a whole number from 1 to 4096");
         assert!(error("a slots=1 speed=fast").contains("found speed=fast, expected a number"));
@@ -165,17 +165,16 @@ mod tests {
                 .contains("found \"slot\", expected slots, speed or name; did you mean \"slots\"?")
         );
         assert!(error("a slots=1 4").contains("found \"4\", expected slots=N"));
-        assert!(error("a slots=1 slots=2").contains("found slots a second time"));
+        assert!(error("a slots=1 slots=2").contains("slots is given twice"));
         assert!(error("slots=1").contains("expected the address of a machine first"));
         assert!(error("-oProxyCommand=x slots=1").contains("expected the address of a machine first"));
         assert!(error("::1 slots=1").contains("found the name \"::1\", expected letters"));
         assert!(
-            error("a slots=1\nme@a slots=2")
-                .contains(":2: found a second machine a, expected one of each name (line 1")
+            error("a slots=1\nme@a slots=2").contains(":2: the name a is taken by the machine in line 1")
         );
         assert_eq!(
             error("# none\n"),
-            "hosts.txt: found no machine, expected a line for each, such as node-a slots=4"
+            "hosts.txt: found no machines, expected a line for each, such as node-a slots=4"
         );
     }
 }

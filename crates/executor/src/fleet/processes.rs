@@ -235,7 +235,7 @@ impl Processes {
             self.at_work.remove(&attempt);
             self.idle.push(name);
             let report = serde_json::from_slice::<Report>(&line);
-            let report = report.map_err(|e| format!("its process said what is no report: {e}"));
+            let report = report.map_err(|e| format!("its process sent an invalid report: {e}"));
             let report = closed(self.groups.as_mut(), attempt, report);
             self.event.push_back(FleetEvent::Ended { attempt, report });
         }
@@ -270,7 +270,7 @@ impl Processes {
             waker();
         });
         if let Err(error) = started {
-            let problem = format!("no thread waits for its process: {error}");
+            let problem = format!("cannot start a thread that waits for its process: {error}");
             self.take_in(WorkerEnd(attempt.map(|attempt| (attempt, problem))));
         }
     }
@@ -482,10 +482,10 @@ mod tests {
     #[test]
     fn an_attempt_that_failed_says_that_its_memory_did_not_do() {
         let failed = Report::failed("mapper \"sort\": signal: 9".to_owned());
-        let Ok(Report::Failed { message, .. }) = explained(Ok(failed), "found it out of memory") else {
+        let Ok(Report::Failed { message, .. }) = explained(Ok(failed), "out of memory") else {
             panic!("it has not failed");
         };
-        assert_eq!(message, "found it out of memory; mapper \"sort\": signal: 9");
+        assert_eq!(message, "out of memory; mapper \"sort\": signal: 9");
         assert_eq!(explained(Err("gone".into()), "why"), Err("why; gone".into()));
         let done = || Ok(Report::Done(Outcome::default()));
         assert_eq!(explained(done(), "why"), done());

@@ -131,8 +131,9 @@ pub(crate) fn mismatch(v: u32, program: &str) -> Option<String> {
     if v != VERSION {
         return Some(format!("found version {v} of the protocol, expected {VERSION}"));
     }
-    (program != PROGRAM)
-        .then(|| format!("found slackline {program}, expected {PROGRAM}, as the other side has"))
+    (program != PROGRAM).then(|| {
+        format!("found slackline {program}, expected {PROGRAM}: install the same version on all machines")
+    })
 }
 
 /// The version in a first line, of any version; `None` if it is no hello.

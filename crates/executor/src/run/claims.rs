@@ -42,7 +42,9 @@ pub(super) fn claim(
         }
         let names = others(&plan.output).map_err(file(&plan.output))?;
         let obstacle = match choices.foreign {
-            _ if resolved.mirror.is_some() => Some("it is on the cluster; move it away".to_owned()),
+            _ if resolved.mirror.is_some() => {
+                Some("outputs on a cluster can be neither adopted nor overwritten; move it away".to_owned())
+            }
             ForeignOutput::Adopt => not_finished(plan, &names),
             _ => None,
         };

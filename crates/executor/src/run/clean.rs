@@ -58,7 +58,7 @@ impl RunInspection {
         if self.is_at_work || !has_ended {
             let state = path.display();
             return Err(EngineError::Stopped(format!(
-                "{state}: found an unfinished run, expected one that has ended"
+                "{state}: the run is unfinished: resume and finish it first"
             )));
         }
         match what {
@@ -109,12 +109,12 @@ mod tests {
             };
             // A run that continues has the lock.
             let at_work = Journal::open(&layout.journal()).unwrap();
-            assert!(stays().contains("found another run that uses it"));
+            assert!(stays().contains("another process uses it"));
             drop(at_work);
             // One that was killed since has as many attempts as there were.
             let next = Head { started: before.head.started + 1, ..head() };
             drop(Journal::replace(&layout.journal(), &next, &[attempt(0)]).unwrap());
-            assert!(stays().contains("found an unfinished run, expected one that has ended"));
+            assert!(stays().contains("the run is unfinished"));
             drop(Journal::replace(&layout.journal(), &before.head, &[attempt(0)]).unwrap());
             before.clean(what).unwrap();
             assert_eq!(

@@ -21,11 +21,13 @@ pub enum EngineError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// The directory holds an unfinished run that has no job of this one.
-    #[error("{path}: found an unfinished run of other jobs, expected one of this flow file's or none")]
+    #[error(
+        "{path}: an unfinished run of other jobs is here: finish it with its own flow file, or choose another --state"
+    )]
     Another { path: String },
     /// The run was started with another engine.
     #[error(
-        "{path}: found an unfinished run that was started with engine {began}, expected one of engine {now}: use --engine \
+        "{path}: the unfinished run was started with engine {began}, not with {now}: use --engine \
          {began} to resume it, --again to start over, or another --state to keep both runs"
     )]
     OtherEngine {
@@ -37,8 +39,8 @@ pub enum EngineError {
     },
     /// The map output of a run that continues is in another directory than the machines are to share.
     #[error(
-        "found the map output of this run in {from}, expected it in the directory of --engine ssh:shared=DIR: leave that out, \
-         and it is used where it is; --again starts over"
+        "the map output of this run is in {from}, not in the directory of --engine ssh:shared=DIR: leave out shared=DIR to \
+         resume, or pass --again to start over"
     )]
     Moved { from: String },
     /// No flow can be run.
@@ -49,8 +51,8 @@ pub enum EngineError {
     Choice(#[from] ChoiceError),
     /// The directory is in use for something else.
     #[error(
-        "{path}: found it, and neither a journal nor jobs.log beside it, expected the state directory of a run, or one that \
-         is new: name another; if this is what is left of a run, remove the directory, and move the outputs away"
+        "{path}: exists without a journal or jobs.log beside it, so this is not the state directory of a run: choose another; \
+         if a run has left it behind, remove the directory and move the outputs away"
     )]
     InUse { path: String },
     /// Another run writes to an output directory.

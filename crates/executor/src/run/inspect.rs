@@ -76,7 +76,7 @@ pub fn inspect(state: &Path) -> Result<Option<RunInspection>, EngineError> {
     let jobs = JobPlan::all(&head.workload, head.jobs.clone()).map_err(damaged)?;
     let is_known = |id: TaskId| jobs.get(id.job as usize).is_some_and(|job| id.task < job.tasks(id.phase));
     if let Some(attempt) = content.attempts.iter().find(|attempt| !is_known(attempt.id)) {
-        return Err(damaged(format!("an attempt of a task that the run has not: {:?}", attempt.id)));
+        return Err(damaged(format!("an attempt of an unknown task: {:?}", attempt.id)));
     }
     let last = content.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
     let recorded = head.started.saturating_add(last);

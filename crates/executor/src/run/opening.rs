@@ -106,7 +106,7 @@ pub fn preview(opening: &Opening<'_>, resolved: &ResolvedWorkload) -> Result<Vec
             && let Some(job) = causes.get(it.flow.as_str())
         {
             // A flow that cannot finish does not start.
-            it.verdict = Verdict::Prevented(format!("its flow is not begun, because {job} cannot be run"));
+            it.verdict = Verdict::Prevented(format!("its flow does not start because {job} cannot run"));
         }
     }
     if let Some(mirror) = &resolved.mirror {
@@ -560,18 +560,18 @@ fn foreign(
             )
         } else if forgotten.contains(&plan.definition.output()) {
             format!(
-                "output {output}: found {name}, of which jobs.log in the state directory has lost the record: it is shorter \
-                 than it was written; move the output away, and it is made again"
+                "output {output}: found {name}, but jobs.log in the state directory has lost its record, because the file was \
+                 truncated; move the output away, and the run makes it again"
             )
         } else if made.parts(&plan.definition.output()).any(|part| part == name) {
             format!(
-                "output {output}: found {name} changed since it was written, expected it as it was: move it away, or let \
+                "output {output}: {name} was changed after the run had written it: move it away, or let \
                  `slackline run` keep it (--adopt) or replace it (--overwrite)"
             )
         } else {
             format!(
-                "output {output}: found {name}, which no run of this state directory has made: move it away, name another output, run it \
-                 where that was made (run --state, submit --name), or let `slackline run` keep it (--adopt) or replace it \
+                "output {output}: found {name}, which no run of this state directory has made: move it away, choose another output, use the state \
+                 directory of the run that made it (run --state, submit --name), or let `slackline run` keep it (--adopt) or replace it \
                  (--overwrite)"
             )
         };
@@ -614,7 +614,7 @@ impl PreviousRun {
         let is_known =
             |id: TaskId| jobs.get(id.job as usize).is_some_and(|job| id.task < job.tasks(id.phase));
         if let Some(attempt) = attempts.iter().find(|attempt| !is_known(attempt.id)) {
-            return Err(damaged(format!("an attempt of a task that the run has not: {:?}", attempt.id)));
+            return Err(damaged(format!("an attempt of an unknown task: {:?}", attempt.id)));
         }
         let done = done_tasks(&attempts);
         let named = layout.clone().of_jobs(&jobs);

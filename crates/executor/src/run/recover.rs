@@ -116,7 +116,10 @@ fn torn(run: &UnfinishedRun, layout: &Layout, lost: &BTreeMap<TaskId, String>) -
         let of_job = TaskId::map(index, 0)..=TaskId { job: index, phase: PhaseKind::Reduce, task: u32::MAX };
         if !job.is_complete(index, &run.done) || lost.range(of_job.clone()).next().is_some() {
             let others = run.done.range(of_job).filter(|id| !lost.contains_key(id));
-            torn.extend(others.map(|&id| (id, "its job is done as a whole, and is not whole".to_owned())));
+            torn.extend(
+                others
+                    .map(|&id| (id, "its job runs as a whole, and another part of it is missing".to_owned())),
+            );
         }
     }
     torn

@@ -113,8 +113,8 @@ pub enum OutputChange {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::New => f.write_str("it was not done before"),
-            Self::Asked => f.write_str("it was asked for"),
+            Self::New => f.write_str("it has not finished yet"),
+            Self::Asked => f.write_str("it was requested"),
             Self::Changed(what) => write!(f, "{what} changed"),
             Self::Input(path, InputChange::Changed(what)) => {
                 write!(f, "input {} changed ({what})", path.display())
@@ -123,8 +123,8 @@ impl fmt::Display for Reason {
             Self::Input(path, InputChange::Gone) => write!(f, "input {} is gone", path.display()),
             Self::Output(name, OutputChange::Changed) => write!(f, "output {name} was changed"),
             Self::Output(name, OutputChange::Gone) => write!(f, "output {name} was removed"),
-            Self::Output(name, OutputChange::Foreign) => write!(f, "{name} is not of its output"),
-            Self::After(job) => write!(f, "it reads from {job}, which is done again"),
+            Self::Output(name, OutputChange::Foreign) => write!(f, "{name} is not part of its output"),
+            Self::After(job) => write!(f, "it reads from {job}, which also runs"),
         }
     }
 }
@@ -274,7 +274,7 @@ impl Decider<'_> {
         while let Some(&next) = open.last() {
             let before = self.reads[next].iter().find(|&&other| self.decided[other].is_none());
             match before {
-                // Jobs that read from each other in a circle are refused when flows are read.
+                // Jobs that read from each other in a cycle are refused when flows are read.
                 Some(&other) if !open.contains(&other) => open.push(other),
                 _ => {
                     if self.decided[next].is_none() {

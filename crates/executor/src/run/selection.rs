@@ -86,7 +86,8 @@ impl Selection {
                 }
                 if let Some(&read) = resolved.reads[at].iter().find(is_unmade) {
                     let JobPlan { flow, job, .. } = &resolved.jobs[read];
-                    let problem = format!("it reads from {flow}/{job}, which is not done and was not chosen");
+                    let problem =
+                        format!("it reads from {flow}/{job}, which is not finished and was not selected");
                     unmade.push(Obstacle::lasting(plans.len(), problem));
                 }
                 plans.push(plan);

@@ -129,7 +129,7 @@ impl JobPlan {
     pub(crate) fn all(workload: &Draft, known: Vec<KnownJob>) -> Result<Vec<Self>, String> {
         let count: usize = workload.flows.iter().map(|flow| flow.jobs.len()).sum();
         if count != known.len() {
-            return Err(format!("what is known of {} jobs for a workload of {count}", known.len()));
+            return Err(format!("found the details of {} jobs, expected those of {count}", known.len()));
         }
         let (mut plans, mut known) = (Vec::with_capacity(count), known.into_iter());
         for flow in &workload.flows {
@@ -139,7 +139,10 @@ impl JobPlan {
                 let (maps, reduces) = (count_of(job.map.as_ref()), count_of(job.reduce.as_ref()));
                 if maps != inputs.maps.len() {
                     let found = inputs.maps.len();
-                    return Err(format!("the inputs of {found} maps for {maps} of job {:?}", job.id));
+                    return Err(format!(
+                        "found the inputs of {found} maps, expected those of the {maps} maps of job {:?}",
+                        job.id
+                    ));
                 }
                 let plan = Self::defined(name, run, inputs, reduces as u32, definition);
                 plans.push(plan.map_err(|e| e.to_string())?);

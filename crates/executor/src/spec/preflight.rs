@@ -100,9 +100,7 @@ fn spread(jobs: &[JobPlan], done: &BTreeSet<TaskId>, writers: &Writers<'_>, obst
 /// A file that the job declares and that cannot be read.
 fn missing_file(plan: &JobPlan) -> Option<String> {
     let file = plan.definition.missing_file()?;
-    Some(format!(
-        "file {file}: found no file that can be read, expected one: its content is a part of the job"
-    ))
+    Some(format!("file {file}: cannot be read, but the job depends on its content"))
 }
 
 /// The first input that an open map cannot read; outputs of other jobs will exist.
@@ -140,7 +138,7 @@ fn check_input(path: &Path, then: Option<&Source>, format: Option<reader::Format
         return Err(problem.map_or_else(
             || {
                 format!(
-                    "input {shown}: found nothing when the run began, and files now; --again starts it from the beginning"
+                    "input {shown}: had no files when the run began, and has some now; pass --again to start over"
                 )
             },
             |error| error.to_string(),
@@ -153,9 +151,9 @@ fn check_input(path: &Path, then: Option<&Source>, format: Option<reader::Format
         reader::check_format(path, format).map_err(|error| error.to_string())?;
     }
     match (Source::now(path), then) {
-        (Ok(now), Some(then)) if !now.is_same(then) => Err(format!(
-            "input {shown}: found it changed since the run began, expected it as it was; --again starts from the beginning"
-        )),
+        (Ok(now), Some(then)) if !now.is_same(then) => {
+            Err(format!("input {shown}: changed since the run began; pass --again to start over"))
+        }
         _ => Ok(()),
     }
 }

@@ -131,7 +131,7 @@ pub fn resolve(
     let in_cycle = |[flow, other]: [usize; 2]| ResolveError {
         path: format!("flows[{}]", origins[flow]),
         problem: format!(
-            "found flows {:?} and {:?} that read from each other, expected an order",
+            "dependency cycle: flows {:?} and {:?} read from each other",
             flows[flow].id, flows[other].id
         ),
     };
@@ -210,7 +210,7 @@ impl Outputs {
         let path = self.names.of(file);
         if let Some((_, by)) = path.ancestors().find_map(|path| self.by_directory.get_key_value(path)) {
             return Err(format!(
-                "found the input {}, which job {by} is going to write; expected \"@\" and the id of an earlier job of the flow, which waits for it",
+                "found the input {}, which job {by} writes; use \"@\" and the id of an earlier job instead, so that this job waits for it",
                 file.display()
             ));
         }
@@ -221,7 +221,7 @@ impl Outputs {
         let whose =
             if by == reader { "the job's own output".to_owned() } else { format!("the output of job {by}") };
         Err(format!(
-            "found the input {}, which holds {whose}, {}; expected outputs outside of inputs",
+            "found the input {}, which holds {whose}, {}; choose an output outside of the inputs",
             file.display(),
             output.display()
         ))
@@ -268,7 +268,7 @@ pub(crate) fn refuse_state(
             return Err(ResolveError {
                 path: format!("{place}.output"),
                 problem: format!(
-                    "found the output {}, and the run's own files in {}; expected directories apart",
+                    "found the output {}, which overlaps {} with the run's own files; choose separate directories",
                     output.display(),
                     own.display()
                 ),
@@ -307,14 +307,14 @@ impl PlanContext<'_> {
         }
         if maps.len() > MANY {
             let found = maps.len();
-            return Err(format!("found {found} maps, expected at most {MANY}: larger splits make fewer"));
+            return Err(format!("found {found} maps, expected at most {MANY}: use larger splits"));
         }
         if reducers > 0 && !has_reducer {
-            return Err(format!("found {reducers} reducers for a job of maps only, expected none"));
+            return Err(format!("found {reducers} reducers for a map-only job, expected none"));
         }
         if reducers == 0 && shape.needs_reducers {
             return Err(
-                "found no reducers, expected 1 or more: the program's output is made by them".to_owned()
+                "found no reducers, expected 1 or more: they write the output of the program".to_owned()
             );
         }
         let around = Surroundings {
@@ -402,7 +402,9 @@ fn reads_files(run: &RunDraft) -> bool {
 
 /// Refuses texts that no command or file name can have.
 fn check_text(run: &RunDraft) -> Result<(), String> {
-    let Some(output) = &run.output else { return Err("found no output, expected its directory".to_owned()) };
+    let Some(output) = &run.output else {
+        return Err("missing output, the directory for the results of the job".to_owned());
+    };
     let mut texts = vec![("output", output.as_str())];
     texts.extend(run.inputs.iter().map(|input| ("inputs", input.as_str())));
     if let RunWork::Command { command } = &run.work {

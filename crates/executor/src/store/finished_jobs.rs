@@ -19,8 +19,8 @@ use crate::store::output_files::{SUCCESS, others};
 const LOG: Kind = Kind {
     name: "record of finished jobs",
     line: "slackline jobs 2\n",
-    advice: "put a copy of it in its place, or remove the state directory and move the outputs away: then everything is \
-             done again",
+    advice: "restore it from a copy, or remove the state directory and move the outputs away: then all jobs run \
+             again",
     tries: 20,
     reserve: 0,
 };

@@ -32,7 +32,7 @@ pub const LATEST: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The next step for a damaged history, and what the user loses.
-const ADVICE: &str = "name another, or leave it out: only predictions depend on it";
+const ADVICE: &str = "choose another history, or leave it out: only predictions depend on it";
 
 /// A run in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

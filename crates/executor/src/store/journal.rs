@@ -32,7 +32,7 @@ const LOG: Kind =
 
 /// The way to continue with a damaged journal, and what the user loses.
 pub(crate) const ADVICE: &str = "move it away and run again: jobs that are finished in jobs.log beside it \
-                                 stay finished, the others start again";
+                                 stay finished, the others start over";
 
 /// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -383,7 +383,7 @@ impl Layout {
             io::ErrorKind::NotFound => {
                 let from = from.display();
                 let problem = format!(
-                    "found nothing of it in {from}, where another machine has written it: every machine has to see that \
+                    "not found in {from}, where another machine has written it: all machines must share that \
                      directory"
                 );
                 io::Error::new(io::ErrorKind::NotFound, problem)
@@ -521,7 +521,7 @@ impl Leftovers {
         let removed: Vec<_> = removed.chain(self.in_state.map(|path| (remove(&path), path))).collect();
         let (error, path) = removed.into_iter().find_map(|(removed, path)| Some((removed.err()?, path)))?;
         Some(format!(
-            "{} is done, but {} cannot be removed: {error}; no run needs it: remove {} when it is free",
+            "{} is finished, but {} cannot be removed: {error}; no run needs it, so remove {} later",
             self.job,
             first_below(&path).display(),
             path.display()

@@ -37,18 +37,18 @@ pub enum LogError {
         name: String,
         problem: io::Error,
     },
-    #[error("{name}: found another run that uses it, expected none")]
+    #[error("{name}: another process uses it")]
     Busy {
         /// The purpose and the path of the log.
         name: String,
     },
-    #[error("{name}: found another file, expected one that slackline has written or none")]
+    #[error("{name}: this file is not one of slackline: move it away, or choose another")]
     Foreign {
         /// The purpose and the path of the log.
         name: String,
     },
     /// The file was written as a log, and has changed since.
-    #[error("{name}: the file is damaged at byte {at}, expected it as it was written; {advice}")]
+    #[error("{name}: the file is damaged at byte {at}; {advice}")]
     Damaged {
         /// The purpose and the path of the log.
         name: String,
@@ -58,8 +58,8 @@ pub enum LogError {
     },
     /// The file was written by another version.
     #[error(
-        "{name}: found a file of another version of slackline, which this one cannot read; it stays as it is: finish \
-         it with the program that wrote it, or name another"
+        "{name}: another version of slackline wrote this file, and this version cannot read it: finish the run with \
+         that version, or choose another file"
     )]
     Version {
         /// The purpose and the path of the log.
@@ -72,7 +72,7 @@ pub enum LogError {
         problem: String,
     },
     /// A record is not a text of this kind of log.
-    #[error("{name}: the file is damaged, {problem}; {advice}")]
+    #[error("{name}: the file is damaged: {problem}; {advice}")]
     Record {
         /// The purpose and the path of the log.
         name: String,
@@ -349,7 +349,7 @@ impl Log {
     pub fn unreadable(&self, problem: &dyn std::fmt::Display) -> LogError {
         LogError::Record {
             name: self.name.clone(),
-            problem: format!("found a record that is none: {problem}"),
+            problem: format!("invalid record: {problem}"),
             advice: self.kind.advice,
         }
     }
@@ -547,7 +547,8 @@ mod tests {
             bad[at] ^= 1 << (at % 8);
             std::fs::write(&path, &bad).unwrap();
             let error = Log::open(KIND, &path).unwrap_err();
-            let expected = if at < KIND.line.len() { "found another file" } else { "is damaged at byte" };
+            let expected =
+                if at < KIND.line.len() { "this file is not one of slackline" } else { "is damaged at byte" };
             assert!(error.to_string().contains(expected), "byte {at}: {error}");
             assert_eq!(std::fs::read(&path).unwrap(), bad, "it stays as it is");
         }

@@ -121,7 +121,7 @@ pub(crate) fn end_process(pid_file: &Path) -> io::Result<()> {
     if is_gone {
         return Ok(());
     }
-    Err(io::Error::other(format!("found process {} still there, expected it to be gone", content.pid)))
+    Err(io::Error::other(format!("process {} still runs after it was killed", content.pid)))
 }
 
 /// The pid files of a directory, by path; empty if there is no directory.

@@ -64,7 +64,7 @@ impl RunningAttempt {
 impl AttemptProgress {
     /// The text about its progress; empty if there is none.
     pub fn words(&self) -> String {
-        let waits = self.waits.then_some("waits for memory or processors that other tasks have");
+        let waits = self.waits.then_some("waits for memory or processors that other tasks use");
         waits.into_iter().collect::<Vec<_>>().join(", ")
     }
 

@@ -450,7 +450,7 @@ fn wrong(dir: &Path) {
     assert!(refused.message.contains("flow.toml:2"), "{}", refused.message);
     // Two services at one place are one too many.
     let error = Service::start(&setup(dir)).err().unwrap();
-    assert!(error.to_string().contains("another run that uses"), "{error}");
+    assert!(error.to_string().contains("another process uses it"), "{error}");
     service.stop().unwrap();
 }
 

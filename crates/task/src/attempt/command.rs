@@ -285,7 +285,7 @@ impl Streaming {
     }
 
     fn failed(&self, status: ExitStatus) -> TaskError {
-        // A shell between would have told of a signal so.
+        // A shell in between would have reported a signal as this exit code.
         let of_signal = || status.signal().filter(|_| self.program().is_some()).map(|it| OF_SIGNAL + it);
         let exit = status.code().or_else(of_signal);
         let exit = exit.and_then(|code| u8::try_from(code).ok());
@@ -350,18 +350,18 @@ const ALL: (u64, u64) = (128 << 10, 6 << 20);
 /// # Errors
 /// The text that is too long, or the total length of all texts.
 pub fn check_size(commands: &[&str], env: &BTreeMap<String, String>, list: usize) -> Result<(), TaskError> {
-    let too_long = |what: String| Err(TaskError::Job(format!("{what}; expected a file in its place")));
+    let too_long = |what: String| Err(TaskError::Job(format!("{what}; put it into a file instead")));
     if let Some(command) = commands.iter().find(|command| command.len() >= STRING_MAX) {
         let found = command.len();
         return too_long(format!(
-            "found a command of {found} bytes, and the system takes less than {STRING_MAX}"
+            "found a command of {found} bytes, but the system allows fewer than {STRING_MAX}"
         ));
     }
     let length = |(name, value): (&String, &String)| name.len() + "=".len() + value.len();
     if let Some(variable) = env.iter().find(|variable| length(*variable) >= STRING_MAX) {
         let (name, found) = (variable.0, length(variable));
         return too_long(format!(
-            "env: found {found} bytes in {name}, and the system takes less than {STRING_MAX}"
+            "env: found {found} bytes in {name}, but the system allows fewer than {STRING_MAX}"
         ));
     }
     let own =
@@ -375,7 +375,7 @@ pub fn check_size(commands: &[&str], env: &BTreeMap<String, String>, list: usize
     let (all, most) = ((own + longest + cost(list)) as u64, argument_space());
     if all > most {
         return too_long(format!(
-            "found a command and an environment of {all} bytes, and the system takes at most {most} (a quarter of ulimit -s)"
+            "found a command and an environment of {all} bytes, but the system allows at most {most} (a quarter of ulimit -s)"
         ));
     }
     Ok(())

@@ -40,7 +40,7 @@ pub fn read(directory: &Path) -> io::Result<Vec<u8>> {
     let [head, older, newer] = FILES.map(part);
     let (mut text, older, newer) = (head?.unwrap_or_default(), older?, newer?);
     if older.is_some() {
-        text.extend_from_slice(b"\n[... some of it is left out here ...]\n");
+        text.extend_from_slice(b"\n[... part left out ...]\n");
     }
     text.extend(older.unwrap_or_default());
     text.extend(newer.unwrap_or_default());

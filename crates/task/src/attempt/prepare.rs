@@ -40,7 +40,7 @@ struct Place {
 /// Input that cannot be read, a file that cannot be written, a program that needs no preparation.
 pub fn prepare(job: &Job, maps: &[Vec<Split>], partitions: u32, file: &Path) -> Result<(), TaskError> {
     let Job::Program { program, args } = job else {
-        return Err(TaskError::Job("found commands, expected a program that wants preparation".to_owned()));
+        return Err(TaskError::Job("found commands, expected a program that needs preparation".to_owned()));
     };
     let mut program = build_program(program, args, Resources::none())?;
     let splits: Vec<&Split> = maps.iter().flatten().collect();

@@ -40,7 +40,7 @@ impl Stamp {
     pub fn now(path: &Path) -> io::Result<Self> {
         let meta = fs::metadata(path)?;
         if !meta.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "found no file, expected one"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the path of a file"));
         }
         Ok(Self::of(&meta))
     }
@@ -95,7 +95,7 @@ impl Digest {
         if (now.bytes, now.sum) == (self.bytes, self.sum) && is_settled {
             Ok(before)
         } else {
-            Err(format!("its output was changed: found other content in {name} than was written"))
+            Err(format!("its output was changed: {name} no longer has the content that was written"))
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
             let file = File::options().append(true).open(&path).unwrap();
             file.set_times(FileTimes::new().set_modified(modified)).unwrap();
             let problem = digest.check(&path, Some(known)).unwrap_err();
-            assert!(problem.contains("found other content in"), "{problem}");
+            assert!(problem.contains("no longer has the content that was written"), "{problem}");
         }
         fs::write(&path, "one").unwrap();
         let problem = digest.check(&path, Some(known)).unwrap_err();

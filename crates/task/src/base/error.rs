@@ -25,7 +25,7 @@ pub enum TaskError {
         source: io::Error,
     },
     /// An input file has changed since the run began.
-    #[error("{}: {found} since the run began, expected it as it was", path.display())]
+    #[error("{}: {found} since the run began", path.display())]
     Changed {
         path: PathBuf,
         /// The change.
@@ -157,7 +157,9 @@ fn brief(command: &str) -> Cow<'_, str> {
 fn limited(limit: Option<u64>) -> String {
     let limit = limit.map(|bytes| bytes.div_ceil(1 << 20));
     limit.map_or_else(String::new, |mib| {
-        format!("; by the memory of its job each of its processes had at most {mib} MiB of address space (ulimit -v)")
+        format!(
+            "; the memory of its job limits each process to at most {mib} MiB of address space (ulimit -v)"
+        )
     })
 }
 

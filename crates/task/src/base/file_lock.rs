@@ -27,7 +27,7 @@ pub fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
     }
     let holder = holder(file).map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
     let problem = format!(
-        "{holder} has held its lock for {} s: end that process, or wait for it and try again",
+        "{holder} has held its lock for {} s: end that process, or wait for it and retry",
         patience.as_secs()
     );
     Err(io::Error::new(io::ErrorKind::WouldBlock, problem))

@@ -75,7 +75,7 @@ fn empty(directory: &OwnedFd) -> io::Result<()> {
             let parent = openat(&here, c"..", DIRECTORY, Mode::empty())?;
             if id(&parent)? != above.id {
                 // A process has moved it, and its current parent is another directory.
-                return Err(io::Error::other("found a directory moved while it was removed"));
+                return Err(io::Error::other("the directory was moved while it was being removed"));
             }
             if let Err(error) = unlinkat(&parent, &last.name, AtFlags::REMOVEDIR) {
                 note(&mut stays, error);

@@ -126,7 +126,7 @@ pub fn rest(source: &mut impl Read, most: u64) -> io::Result<Vec<u8>> {
 }
 
 fn too_large(most: u64) -> io::Error {
-    let problem = format!("found more than {most} bytes, expected at most that many");
+    let problem = format!("the file is larger than the limit of {most} bytes");
     io::Error::new(io::ErrorKind::FileTooLarge, problem)
 }
 

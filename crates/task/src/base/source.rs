@@ -93,9 +93,7 @@ impl Source {
         let before = Self::now(path)?;
         let sha256 = hash(before.open(path)?)?;
         if Self::now(path)? != before {
-            return Err(io::Error::other(
-                "found it changing while it was read, expected it to stay as it is",
-            ));
+            return Err(io::Error::other("it changed while it was being read"));
         }
         let is_fresh = before.identity.is_none_or(|identity| identity.changed >= now - SETTLED);
         Ok(Self { sha256: Some(sha256), is_fresh, ..before })

@@ -49,7 +49,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Argumen
         }
     }
     let mut take =
-        |name: &str| given.remove(name).ok_or_else(|| wrong(format!("found no {name}, expected {USAGE}")));
+        |name: &str| given.remove(name).ok_or_else(|| wrong(format!("missing {name}, usage: {USAGE}")));
     let arguments = Arguments {
         phase: match phase.as_deref() {
             Some("map") => Phase::Map { pieces: absolute(&take("--pieces")?)?, copies },

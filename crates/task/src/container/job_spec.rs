@@ -194,8 +194,8 @@ impl JobSpec {
 }
 
 /// The reason why such jobs are refused.
-pub const NO_TOTAL_ORDER: &str = "total_order: found it for a job on Hadoop, expected a job without it: which reduce gets a \
-key is settled when all maps have ended, and Hadoop moves the output of each map before that";
+pub const NO_TOTAL_ORDER: &str = "total_order: not supported on Hadoop: the key ranges of reduces are known only when all maps \
+have finished, and Hadoop moves the output of each map before that";
 
 fn check(what: &str, number: u32, count: u32) -> Result<u32, TaskError> {
     if number < count {

@@ -34,7 +34,7 @@ impl<R: BufRead> Read for Members<R> {
                 Some(0x1f) => self.decoder = Some(GzDecoder::new(source)),
                 Some(byte) => {
                     return Err(invalid_data(format!(
-                        "found byte {byte:#04x} behind a member of gzip, expected another member, zeros or the end"
+                        "found byte {byte:#04x} after a gzip member, expected another member, zeros or the end"
                     )));
                 }
             }
@@ -105,7 +105,7 @@ impl<R: BufRead> Lz4Frames<R> {
                 }
                 _ => {
                     return Err(invalid_data(
-                        "found no frame of lz4, expected another one or the end".to_owned(),
+                        "found no lz4 frame, expected another one or the end".to_owned(),
                     ));
                 }
             }

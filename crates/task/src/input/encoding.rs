@@ -104,7 +104,7 @@ impl Kind {
                 return Self::of_head(path, file, &head, content);
             }
         }
-        Ok(Self::Refused("zstd or lz4 behind too many frames that are to be skipped"))
+        Ok(Self::Refused("zstd or lz4 data after too many skippable frames"))
     }
 
     /// The kind of bytes that have no name and no end to inspect, as lines.
@@ -130,9 +130,9 @@ impl Kind {
         let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
         let is_compressed = MAGICS.iter().any(|(_, _, endings)| endings.contains(&ending.as_str()));
         let refused = if is_compressed && head.is_empty() {
-            Some("nothing in a file whose name says that it is compressed")
+            Some("an empty file whose name says that it is compressed")
         } else if (is_compressed || NAMES.contains(&ending.as_str())) && !is_printable(head) {
-            Some("a file whose name says that it is compressed, in no format that is known")
+            Some("an unknown format in a file whose name says that it is compressed")
         } else {
             None
         };
@@ -227,13 +227,9 @@ impl Read for NamedDecoder {
             }
             let name = self.name;
             if error.kind() == io::ErrorKind::UnexpectedEof {
-                invalid_data(format!(
-                    "found the end of the file within {name} data, expected more: it was cut short"
-                ))
+                invalid_data(format!("the {name} data ends too early: the file was cut short"))
             } else {
-                invalid_data(format!(
-                    "found {name} data that is damaged or cut short, expected it as it was written"
-                ))
+                invalid_data(format!("the {name} data is damaged or cut short"))
             }
         })
     }
@@ -402,7 +398,7 @@ mod tests {
         assert_eq!(read(Encoding::Gzip, padded.clone()).unwrap(), b"a\n");
         assert_eq!(read(Encoding::Gzip, [padded.clone(), gzip(b"b\n")].concat()).unwrap(), b"a\nb\n");
         let error = read(Encoding::Gzip, [padded, b"text".to_vec()].concat()).unwrap_err();
-        assert!(error.to_string().starts_with("found byte 0x74 behind a member of gzip"), "{error}");
+        assert!(error.to_string().starts_with("found byte 0x74 after a gzip member"), "{error}");
     }
 
     #[test]
@@ -415,7 +411,7 @@ mod tests {
                 assert!(error.raw_os_error().is_none(), "{name}: {error}");
                 let said = error.to_string();
                 assert!(
-                    said.starts_with("found ") && said.contains("cut short") && said.contains(name),
+                    said.starts_with("the ") && said.contains("cut short") && said.contains(name),
                     "{said}"
                 );
             }
@@ -467,7 +463,7 @@ mod tests {
         assert_eq!(kind("none", b""), Kind::Plain);
         assert_eq!(
             kind("none.gz", b""),
-            Kind::Refused("nothing in a file whose name says that it is compressed")
+            Kind::Refused("an empty file whose name says that it is compressed")
         );
     }
 

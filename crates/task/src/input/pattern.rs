@@ -214,7 +214,7 @@ fn descend_from(
 ) -> Result<(), TaskError> {
     let real = or_here(directory).canonicalize().map_err(at("cannot list", directory))?;
     if open.iter().any(|open| open.starts_with(&real)) {
-        let problem = format!("{} leads back to a directory that it is in", directory.display());
+        let problem = format!("{} links back to a directory that contains it", directory.display());
         return Err(at("cannot list", directory)(io::Error::other(problem)));
     }
     open.push(real);

@@ -153,7 +153,7 @@ impl<R: Read> Blocks<R> {
         if self.end > self.limit {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                format!("a record of more than {} bytes, expected at most that many", self.limit),
+                format!("a record is longer than the limit of {} bytes", self.limit),
             ));
         }
         if self.end == self.buffer.len() {
@@ -303,7 +303,7 @@ impl Records {
 
 /// The error for an excerpt of a file, which ends with a line.
 pub(crate) fn needs_all(path: &Path, what: &str) -> TaskError {
-    TaskError::Job(format!("{}: found a copy of a part, expected all of it for {what}", path.display()))
+    TaskError::Job(format!("{}: found a copy of a part, expected the whole file for {what}", path.display()))
 }
 
 /// Refuses a file that has changed since the run began. A file that another job makes has no earlier state.
@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(read(&split(7), Format::Lines), [b"third"]);
         let Err(error) = Records::open(&split(7), Format::Fixed(3), 9) else { panic!("read") };
         let expected =
-            "nowhere/x.gz: found a copy of a part, expected all of it for records of a fixed length";
+            "nowhere/x.gz: found a copy of a part, expected the whole file for records of a fixed length";
         assert_eq!(error.to_string(), expected);
         let short = split(7);
         fs::write(dir.path().join("copy"), "short").unwrap();
@@ -525,7 +525,7 @@ mod tests {
             "{error}"
         );
         let error = compressed("plain", &vec![b'x'; 5 << 20]).unwrap_err().to_string();
-        assert!(error.contains("a record of more than 1048576 bytes"), "{error}");
+        assert!(error.contains("a record is longer than the limit of 1048576 bytes"), "{error}");
     }
 
     #[test]
@@ -572,7 +572,7 @@ mod tests {
             file.set_modified(std::time::UNIX_EPOCH).unwrap();
             fs::rename(dir.path().join("y"), &path).unwrap();
         };
-        let changed = format!("{}: changed since the run began, expected it as it was", path.display());
+        let changed = format!("{}: changed since the run began", path.display());
         for hashed in [false, true] {
             fs::write(&path, "one\ntwo\nthree\n").unwrap();
             let source = if hashed { Source::hashed(&path) } else { Source::now(&path) }.unwrap();

@@ -238,8 +238,8 @@ impl Groups {
         (killed > 0).then(|| {
             let most = bytes >> 20;
             format!(
-                "found its commands out of memory, expected at most {most} MiB for all of them together (memory of the \
-                 job): the system killed them"
+                "out of memory: its commands together used more than the {most} MiB of the job, and the system killed \
+                 them"
             )
         })
     }
@@ -511,7 +511,10 @@ pub(crate) mod tests {
         write(&group.join("memory.events"), "low 0\noom 1\noom_kill 3\n");
         write(&group.join(PROCESSES), "4321\n");
         let said = groups.end(1).unwrap();
-        assert!(said.starts_with("found its commands out of memory, expected at most 300 MiB"), "{said}");
+        assert!(
+            said.starts_with("out of memory: its commands together used more than the 300 MiB of the job"),
+            "{said}"
+        );
         assert_eq!(fs::read_to_string(group.join("cgroup.kill")).unwrap(), "1");
         let next = groups.begin(2, 1 << 20).unwrap();
         assert!(group.exists() && next.exists());

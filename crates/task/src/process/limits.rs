@@ -26,14 +26,12 @@ impl Limits {
     pub fn too_large(&self, machine: Capacity) -> Option<String> {
         let Capacity { processors, memory } = machine;
         if let Some(asked) = self.processors.filter(|&asked| asked > processors) {
-            return Some(format!(
-                "found {asked} processors an attempt, expected at most {processors}, which this machine has"
-            ));
+            return Some(format!("each attempt needs {asked} processors, but this machine has {processors}"));
         }
         let (asked, has) = self.memory.zip(memory).filter(|(asked, has)| asked > has)?;
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         Some(format!(
-            "found {} MiB of memory an attempt, expected at most {} MiB, which this machine has",
+            "each attempt needs {} MiB of memory, but this machine has {} MiB",
             mib(asked),
             has >> 20
         ))
@@ -113,12 +111,11 @@ mod tests {
         assert_eq!(asks(None, None).too_large(MACHINE), None);
         assert_eq!(asks(Some(8 << 30), Some(2)).too_large(MACHINE), None);
         let of_processors = asks(None, Some(3)).too_large(MACHINE).unwrap();
-        assert_eq!(
-            of_processors,
-            "found 3 processors an attempt, expected at most 2, which this machine has"
-        );
+        assert_eq!(of_processors, "each attempt needs 3 processors, but this machine has 2");
         let of_memory = asks(Some((8 << 30) + 1), None).too_large(MACHINE).unwrap();
-        assert!(of_memory.starts_with("found 8193 MiB of memory an attempt, expected at most 8192 MiB"));
+        assert!(
+            of_memory.starts_with("each attempt needs 8193 MiB of memory, but this machine has 8192 MiB")
+        );
         assert_eq!(asks(Some(u64::MAX), None).too_large(Capacity { memory: None, ..MACHINE }), None);
     }
 

@@ -162,7 +162,7 @@ pub fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(format!(
-        "found process {} still there that a worker started, expected it to be gone",
+        "process {}, which a worker started, still runs after it was killed",
         left.first().map(|held| held.pid).unwrap_or_default()
     )))
 }

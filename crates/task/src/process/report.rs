@@ -46,7 +46,7 @@ impl Report {
 
 /// The message for an attempt that was killed at its time limit.
 pub fn too_long(limit: Span) -> String {
-    format!("found no end after {limit}, expected one: it was killed")
+    format!("timed out after {limit} and was killed")
 }
 
 fn failure(error: &TaskError) -> Report {
@@ -61,5 +61,5 @@ fn short(message: &str) -> String {
     }
     let [head, tail] = [&message.as_bytes()[..QUOTE], &message.as_bytes()[message.len() - QUOTE..]]
         .map(String::from_utf8_lossy);
-    format!("{head} [... some of it is left out here ...] {tail}")
+    format!("{head} [... part left out ...] {tail}")
 }

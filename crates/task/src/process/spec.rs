@@ -56,8 +56,8 @@ pub enum Job {
 }
 
 /// The reason why a job with jar and main class is refused by all engines that run tasks in workers.
-pub const NEEDS_HADOOP: &str = "found a jar, expected program, mapper or command: only a Hadoop cluster runs jars, with \
-                                --engine yarn://HOST:PORT";
+pub const NEEDS_HADOOP: &str = "only a Hadoop cluster runs jars: pass --engine yarn://HOST:PORT, or use program, mapper or \
+                                command instead";
 
 impl Job {
     /// Whether it has a single map, which reads all files without splits: see

@@ -93,9 +93,7 @@ impl<'a> Arguments<'a> {
 
     /// The value of a required argument.
     pub(crate) fn required<T>(&self, name: &str, value: Option<T>) -> Result<T, TaskError> {
-        value.ok_or_else(|| {
-            TaskError::Job(format!("{}: found no argument {name:?}, expected one", self.program))
-        })
+        value.ok_or_else(|| TaskError::Job(format!("{}: missing argument {name:?}", self.program)))
     }
 
     /// An error about an argument that was given.

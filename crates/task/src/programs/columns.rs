@@ -14,15 +14,15 @@ use crate::programs::arguments::{Argument, Arguments};
 /// The argument `format` of programs that read fields.
 pub(crate) const FORMAT: Argument = Argument {
     name: "format",
-    about: "`lines`, `csv` (quoted as by RFC 4180, one record a line) or `json` (one object a line) (lines)",
+    about: "`lines`, `csv` (quoted as in RFC 4180, one record per line) or `json` (one object per line) (lines)",
 };
 pub(crate) const SEPARATOR: Argument = Argument {
     name: "separator",
-    about: "what separates fields of lines and CSV: one character, `tab`, or for lines `spaces` (any white space) (tab, of CSV a comma)",
+    about: "field separator of lines and CSV: one character, `tab`, or for lines `spaces` (any white space) (tab; for CSV a comma)",
 };
 pub(crate) const HEADER: Argument = Argument {
     name: "header",
-    about: "whether the first line of each file names its fields; it is left out, and fields may be given by name (false, true with a name)",
+    about: "whether the first line of each file names the fields; it is skipped, and arguments may name fields (false; true if an argument names a field)",
 };
 
 /// The longest first line that is searched, bytes.
@@ -117,7 +117,7 @@ impl Column {
             return Ok(());
         }
         if split.is_excerpt() {
-            return Err(needs_all(&split.path, "names of fields, which its first line has"));
+            return Err(needs_all(&split.path, "field names, which are in its first line"));
         }
         let whole = Split { offset: 0, length: None, ..split.clone() };
         let mut records = Records::sample(&whole, Format::Text, HEADER_MAX)?;

@@ -13,7 +13,7 @@ pub(crate) const INFO: Info = Info {
     arguments: &[
         Argument {
             name: "field",
-            about: "which field: its number, from 1, or its name; 0 is the line; of JSON a name or a path such as `user.id` (1, of JSON none)",
+            about: "the field: its number from 1 or its name; 0 is the whole line; for JSON a name or a path such as `user.id` (1; for JSON no default)",
         },
         FORMAT,
         SEPARATOR,

@@ -10,14 +10,14 @@ use crate::shuffle::part::Part;
 
 pub(crate) const INFO: Info = Info {
     name: "generate-text",
-    about: "makes text: lines of 5 to 15 words, frequencies by Zipf's law; one part per map",
+    about: "generates text: lines of 5 to 15 words, whose frequencies follow Zipf's law; one part per map",
     arguments: &[
         Argument {
             name: "bytes",
-            about: "size of the text, such as 64MiB; the last line of a part goes beyond",
+            about: "size of the text, such as 64MiB; the last line of each part may exceed it",
         },
-        Argument { name: "maps", about: "how many maps share the work (one for every 64 MiB)" },
-        Argument { name: "words", about: "how many different words there are (50000)" },
+        Argument { name: "maps", about: "number of maps (one for every 64 MiB)" },
+        Argument { name: "words", about: "number of distinct words (50000)" },
         Argument { name: "exponent", about: "the exponent of Zipf's law (1)" },
         Argument { name: "seed", about: "the seed of the random numbers (0)" },
     ],

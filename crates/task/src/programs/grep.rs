@@ -11,7 +11,7 @@ use crate::shuffle::part::Part;
 
 pub(crate) const INFO: Info = Info {
     name: "grep",
-    about: "lines that match a regular expression (sorted, or in their order without reducers), or the matching texts with their counts",
+    about: "finds lines that match a regular expression (sorted, or in input order without reducers), or counts the matching texts",
     arguments: &[
         Argument { name: "pattern", about: "the regular expression, over bytes" },
         Argument { name: "output", about: "`lines`, or `matches` for lines `text TAB count` (lines)" },

@@ -16,7 +16,7 @@ pub(crate) const INFO: Info = Info {
     arguments: &[
         Argument {
             name: "field",
-            about: "which field is the number: its own number, from 1, or its name; 0 is the line (0)",
+            about: "the field with the number to count: its position from 1 or its name; 0 is the whole line (0)",
         },
         Argument { name: "width", about: "width of a bin (1)" },
         FORMAT,

@@ -13,7 +13,7 @@ use crate::shuffle::part::Part;
 
 pub(crate) const INFO: Info = Info {
     name: "inverted-index",
-    about: "the files of each word: lines `word TAB file,file,…`, words and files sorted",
+    about: "lists the files of each word: lines `word TAB file,file,…`, words and files sorted",
     arguments: &[],
     inputs: 1..=usize::MAX,
     make: Make::Program(|_, resources| {

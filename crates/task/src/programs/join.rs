@@ -16,16 +16,16 @@ use crate::shuffle::part::Part;
 
 pub(crate) const INFO: Info = Info {
     name: "join",
-    about: "pairs lines of two inputs with equal keys: lines `key TAB rest of the left line TAB rest of the right line` (of JSON the whole lines), sorted by key within a part; lines without the field are skipped and counted",
+    about: "joins lines of two inputs with equal keys: lines `key TAB rest of the left line TAB rest of the right line` (for JSON the whole lines), sorted by key within a part; lines without the field are skipped and counted",
     arguments: &[
         Argument {
             name: "left",
-            about: "which field of the first input's records is the key: its number, from 1, or its name (1, of JSON none)",
+            about: "the key field of the first input: its number from 1 or its name (1; for JSON no default)",
         },
-        Argument { name: "right", about: "the same of the second input (1)" },
+        Argument { name: "right", about: "the key field of the second input (1)" },
         Argument {
             name: "kind",
-            about: "`inner`, `left`, `right` or `full`: whose lines are kept, with an empty other side, if nothing matches them (inner)",
+            about: "`inner`, `left`, `right` or `full`: the inputs whose lines are kept without a match, with an empty other side (inner)",
         },
         FORMAT,
         SEPARATOR,

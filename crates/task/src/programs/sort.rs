@@ -12,19 +12,19 @@ use crate::shuffle::part::Part;
 
 pub(crate) const INFO: Info = Info {
     name: "sort",
-    about: "sorts lines by their bytes or by a number; the parts, one after the other, are in order; equal keys keep the order of the input",
+    about: "sorts lines by their bytes or by a number; the concatenated parts are in order; equal keys keep the order of the input",
     arguments: &[
         Argument {
             name: "field",
-            about: "which field is the key: its number, from 1, or its name; 0 is the line; lines without it come first (0)",
+            about: "the key field: its number from 1 or its name; 0 is the whole line; lines without the field come first (0)",
         },
         Argument {
             name: "numeric",
-            about: "whether keys are numbers such as `12`, `-.5` or `1e3`; what is none (`12abc`, `inf`, nothing) comes first, among its like in the order of the input (false)",
+            about: "whether keys are numbers such as `12`, `-.5` or `1e3`; other keys (`12abc`, `inf`, empty) come first, in the order of the input (false)",
         },
         Argument {
             name: "reverse",
-            about: "whether the order is turned around, so that what has no key or is no number comes last (false)",
+            about: "whether the order is reversed, so that lines without a key or number come last (false)",
         },
         FORMAT,
         SEPARATOR,

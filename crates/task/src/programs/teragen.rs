@@ -11,14 +11,14 @@ use crate::shuffle::part::Part;
 
 pub(crate) const INFO: Info = Info {
     name: "teragen",
-    about: "makes records of 100 bytes: a random key of 10, the record's number, filler; one part per map",
+    about: "generates records of 100 bytes: a random key of 10 bytes, the number of the record, filler; one part per map",
     arguments: &[
-        Argument { name: "records", about: "how many records" },
+        Argument { name: "records", about: "number of records" },
         Argument {
             name: "format",
             about: "`lines` of 99 printable characters, or `binary` with keys of any bytes (lines)",
         },
-        Argument { name: "maps", about: "how many maps share the work (one for every million records)" },
+        Argument { name: "maps", about: "number of maps (one for every million records)" },
         Argument { name: "seed", about: "the seed of the random numbers (0)" },
     ],
     inputs: 0..=0,

@@ -10,7 +10,7 @@ use crate::shuffle::part::Part;
 
 pub(crate) const INFO: Info = Info {
     name: "terasort",
-    about: "sorts records by their first bytes; the parts, one after the other, are in order; equal keys keep the order of the input",
+    about: "sorts records by their first bytes; the concatenated parts are in order; equal keys keep the order of the input",
     arguments: &[
         Argument {
             name: "format",

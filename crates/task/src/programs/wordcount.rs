@@ -7,7 +7,7 @@ use crate::programs::counting::{self, Count, Counts};
 
 pub(crate) const INFO: Info = Info {
     name: "wordcount",
-    about: "counts words (what stands between white space: space, tab, newline, vertical tab, form feed, carriage return): lines `word TAB count`, sorted by word",
+    about: "counts words, separated by white space (space, tab, newline, vertical tab, form feed, carriage return): lines `word TAB count`, sorted by word",
     arguments: &[],
     inputs: 1..=usize::MAX,
     make: Make::Program(|_, resources| Ok(counting::program(WordCount, resources))),

@@ -55,7 +55,7 @@ impl Keys {
             Some(_) => {
                 let found = shuffle.separator.as_deref().unwrap_or_default();
                 return Err(wrong(format!(
-                    "separator: found {found:?}, expected one character of ASCII, no newline"
+                    "separator: found {found:?}, expected one ASCII character other than newline"
                 )));
             }
         };
@@ -66,7 +66,7 @@ impl Keys {
         let partition_fields = shuffle.partition_fields.unwrap_or(fields);
         if !(1..=fields).contains(&partition_fields) {
             return Err(wrong(format!(
-                "partition_fields: found {partition_fields}, expected 1 to {fields}, as many as the key has"
+                "partition_fields: found {partition_fields}, expected 1 to {fields}, the number of key fields"
             )));
         }
         let order = shuffle.order.iter().map(|text| order(text, fields)).collect::<Result<Vec<_>, _>>()?;
@@ -153,7 +153,7 @@ fn order(text: &str, fields: u32) -> Result<Order, TaskError> {
             is_reverse: flags.contains('r'),
         }),
         _ => Err(TaskError::Job(format!(
-            "order: found {text:?}, expected the number of a field of the key, 1 to {fields}, with n (by number) and r (turned around) behind it, such as \"2nr\""
+            "order: found {text:?}, expected the number of a field of the key, 1 to {fields}, then n to sort by number and r to reverse the order, such as \"2nr\""
         ))),
     }
 }
@@ -192,8 +192,11 @@ mod tests {
     #[test]
     fn errors_of_orders_and_separators_name_the_right_ones() {
         for (shuffle, problem) in [
-            (serde_json::json!({ "separator": "::" }), "separator: found \"::\", expected one character"),
-            (serde_json::json!({ "separator": "" }), "separator: found \"\", expected one character"),
+            (
+                serde_json::json!({ "separator": "::" }),
+                "separator: found \"::\", expected one ASCII character",
+            ),
+            (serde_json::json!({ "separator": "" }), "separator: found \"\", expected one ASCII character"),
             (serde_json::json!({ "key_fields": 0 }), "key_fields: found 0, expected 1 or more"),
             (serde_json::json!({ "partition_fields": 2 }), "partition_fields: found 2, expected 1 to 1"),
             (serde_json::json!({ "order": ["2"] }), "order: found \"2\", expected the number of a field"),

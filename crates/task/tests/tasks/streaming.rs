@@ -354,7 +354,7 @@ fn wrong_shuffles_are_refused_by_name() {
     let file = trial.write("in", "a\n");
     trial.shuffle.key_fields = Some(2);
     let error = trial.run(std::slice::from_ref(&file)).unwrap_err();
-    assert!(error.to_string().starts_with("found fields of keys for the program wordcount"), "{error}");
+    assert!(error.to_string().starts_with("found key fields for the program wordcount"), "{error}");
     trial.shuffle = serde_json::from_value(json!({ "compress": "gzip" })).unwrap();
     let error = trial.run(&[file]).unwrap_err().to_string();
     assert_eq!(error, "compressed map output: found \"gzip\", expected \"lz4\"");

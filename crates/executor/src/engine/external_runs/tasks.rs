@@ -45,7 +45,7 @@ pub enum CannotFinish {
         problem: io::Error,
     },
     /// Nothing can be recorded any more: the run has to stop, and can be resumed.
-    #[error("{0}; nothing that was done is lost: the same command resumes the run once it can be written")]
+    #[error("{0}; finished tasks are kept: fix this, then run the same command to resume")]
     Journal(#[from] LogError),
 }
 

@@ -30,7 +30,7 @@ use crate::run::opening::StatusCallback;
 
 /// The entry in the table of engines.
 pub const ENTRY: EngineEntry =
-    EngineEntry { name: "slurm", summary: "nodes that Slurm lends", params: PARAMS, make };
+    EngineEntry { name: "slurm", summary: "nodes of a Slurm allocation", params: PARAMS, make };
 
 const NONE: &str = "none";
 
@@ -38,7 +38,7 @@ const NODES: Param = Param::new(
     "nodes",
     NONE,
     Values::Count(1, 100_000),
-    "nodes to ask Slurm for; none: those of the allocation that this is in",
+    "nodes to request from Slurm; none: use the current allocation",
 )
 .or_word(NONE);
 
@@ -46,7 +46,7 @@ const TIME: Param = Param::new(
     "time",
     NONE,
     Values::Text("TIME"),
-    "for how long nodes are asked for, as salloc has it: 30, 2:00:00, 1-12; none: by Slurm",
+    "time limit of the allocation in the format of salloc: 30, 2:00:00, 1-12; none: Slurm's default",
 )
 .or_word(NONE);
 
@@ -81,14 +81,14 @@ fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
         (Some(_), _) => None,
         (None, Some(allocation)) => Some(allocation),
         (None, None) => {
-            let problem = "found no allocation that this is in (SLURM_JOB_ID), expected one, or --engine slurm:nodes=N to ask for one";
+            let problem = "not in a Slurm allocation (SLURM_JOB_ID is not set): pass --engine slurm:nodes=N to request one";
             return Err(EngineError::other(problem));
         }
     };
     if wish.is_none() {
         let idle = [TIME, SALLOC].into_iter().find(|param| settings.given(param.name));
         if let Some(Param { name, .. }) = idle {
-            let expected = "it with nodes=N, which asks for an allocation".to_owned();
+            let expected = "nodes=N with it, to request an allocation".to_owned();
             return Err(ParamError::Value { name, found: settings.text(name).to_owned(), expected }.into());
         }
     }
@@ -236,7 +236,7 @@ impl Supply for FixedAllocation {
     fn more(&mut self, asked: SupplyRequest, _: &Orders) -> Availability {
         match (asked.up, asked.is_forsaken, asked.is_barred) {
             (0, false, _) => Availability::Coming,
-            (0, true, _) => Availability::Over("no node of the allocation answers any more".to_owned()),
+            (0, true, _) => Availability::Over("no node of the allocation responds".to_owned()),
             (_, _, true) => Availability::Over(
                 "the remaining tasks are estimated to end after the allocation; the same command resumes the \
                  run in another allocation"
@@ -274,7 +274,7 @@ impl AllocationSupply {
     fn ask(&self, held: Option<(Keeper, Allocation)>, orders: &Orders) {
         if let Some((_, allocation)) = &held {
             let names = allocation.nodes.iter().map(|(node, _)| node.clone()).collect();
-            orders.retire(names, "its allocation is over".to_owned());
+            orders.retire(names, "its allocation has ended".to_owned());
         }
         let (slurm, state, orders) = (self.slurm.clone(), Arc::downgrade(&self.state), orders.clone());
         let started = thread::Builder::new().spawn(move || {
@@ -293,7 +293,7 @@ impl AllocationSupply {
             };
         });
         if let Err(error) = started {
-            let why = format!("salloc cannot be waited for: {error}");
+            let why = format!("cannot wait for salloc: {error}");
             *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Over(why, Stopwatch::start());
         }
     }
@@ -324,7 +324,7 @@ impl Supply for AllocationSupply {
                     // Another one would do no better.
                     *state = State::Held { keeper, allocation, since };
                     return Availability::Over(
-                        "no task has ended in the last allocation: what is left takes longer than one; see --engine slurm:time=…".to_owned(),
+                        "no task finished in the last allocation: request a longer one with --engine slurm:time=…".to_owned(),
                     );
                 }
                 drop(state);

@@ -21,16 +21,20 @@ use crate::run::opening::StatusCallback;
 
 /// The entry in the table of engines.
 pub const ENTRY: EngineEntry =
-    EngineEntry { name: "ssh", summary: "machines that are reached by ssh", params: PARAMS, make };
+    EngineEntry { name: "ssh", summary: "machines reached by ssh", params: PARAMS, make };
 
 /// Where a value has to be given.
 const NONE: &str = "none";
 
-const HOSTS: Param =
-    Param::new("hosts", NONE, Values::Path("FILE"), "the machines: a line for each, such as node-a slots=4")
-        .or_word(NONE);
+const HOSTS: Param = Param::new(
+    "hosts",
+    NONE,
+    Values::Path("FILE"),
+    "file with a line for each machine, such as node-a slots=4",
+)
+.or_word(NONE);
 
-const SSH: Param = Param::new("ssh", "ssh", Values::Text("COMMAND"), "how ssh is called, with its options");
+const SSH: Param = Param::new("ssh", "ssh", Values::Text("COMMAND"), "the ssh command and its options");
 
 const PARAMS: &[Param] = &[HOSTS, SSH, PROGRAM, SHARED, SPLIT, TASK_MEMORY, TIMEOUT, SPECULATE, HASH];
 

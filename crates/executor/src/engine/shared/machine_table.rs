@@ -16,7 +16,7 @@ use crate::store::machine_names::{suffix, whole};
 const LOG: Kind = Kind {
     name: "list of machines",
     line: "slackline machines 1\n",
-    advice: "remove it while no run is unfinished; it is made again",
+    advice: "remove it when no run is unfinished; slackline makes a new one",
     tries: 20,
     reserve: 0,
 };

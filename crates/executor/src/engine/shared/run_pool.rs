@@ -129,7 +129,7 @@ impl RunPool {
         if state.workers > 0 {
             return Ok(());
         }
-        Err(EngineError::other(with_remedy(format!("a thread for runs cannot be started: {error}"))))
+        Err(EngineError::other(with_remedy(format!("cannot start a thread for runs: {error}"))))
     }
 }
 

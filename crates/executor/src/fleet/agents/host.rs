@@ -304,7 +304,7 @@ impl Host {
             State::Opening(opening) => {
                 opening.spoken.beat(now);
                 if now.saturating_sub(opening.since) > self.pace.opening {
-                    let why = format!("found no answer within {} s", self.pace.opening.as_secs());
+                    let why = format!("no answer within {} s", self.pace.opening.as_secs());
                     self.end(now, Duration::ZERO, Some(Failure::Missing(why)));
                 }
             }
@@ -418,7 +418,7 @@ impl Host {
             LineEvent::Noise(what) => {
                 opening.noise.get_or_insert(what);
                 if opening.spoken.line.babbles() {
-                    let why = "it printed too much before it answered".to_owned();
+                    let why = "it printed too much before its agent started".to_owned();
                     self.end(now, Duration::ZERO, Some(Failure::Missing(why)));
                 }
             }

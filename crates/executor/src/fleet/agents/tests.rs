@@ -248,10 +248,7 @@ fn machines_that_do_not_answer_are_said_to_be_gone_and_come_when_they_do() {
     drop(agents);
     let silent = |name: &str| machine(name, |_, _| {});
     let error = open(vec![silent("x"), silent("y")]).err().expect("no machine answers").to_string();
-    assert!(
-        error.starts_with("found no machine that answers") && error.contains("y: its agent ended"),
-        "{error}"
-    );
+    assert!(error.starts_with("no machine responds") && error.contains("y: its agent ended"), "{error}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Allocation {
         let (names, cpus) = (names(nodelist)?, processors(cpus)?);
         if names.len() != cpus.len() {
             return Err(format!(
-                "found {} nodes and the processors of {}, expected as many of both",
+                "found {} nodes and processor counts for {}, expected a count for each node",
                 names.len(),
                 cpus.len()
             ));
@@ -56,9 +56,7 @@ impl Allocation {
     pub(crate) fn of_environment() -> Result<Option<Self>, String> {
         let Ok(job) = std::env::var("SLURM_JOB_ID") else { return Ok(None) };
         let said = |name: &str| {
-            std::env::var(name).map_err(|_| {
-                format!("found no {name} beside SLURM_JOB_ID, expected what Slurm says of the job")
-            })
+            std::env::var(name).map_err(|_| format!("{name} is not set, although SLURM_JOB_ID is"))
         };
         Self::of(&job, &said("SLURM_JOB_NODELIST")?, &said("SLURM_JOB_CPUS_PER_NODE")?).map(Some)
     }
@@ -112,12 +110,12 @@ impl Keeper {
         let mut child = child.map_err(|error| format!("sh: cannot be started: {error}"))?;
         let output = child.stdout.take();
         let keeper = Self { stdin: child.stdin.take(), child };
-        let unheard = |error: io::Error| format!("salloc cannot be listened to: {error}");
-        let mut output = BufReader::new(output.ok_or_else(|| unheard(io::ErrorKind::BrokenPipe.into()))?);
+        let unreadable = |error: io::Error| format!("cannot read the output of salloc: {error}");
+        let mut output = BufReader::new(output.ok_or_else(|| unreadable(io::ErrorKind::BrokenPipe.into()))?);
         let allocation = granted(&mut output, says)?;
         // The process writes more; a full pipe would stop it.
         let rest = move || drop(io::copy(&mut output, &mut io::sink()));
-        thread::Builder::new().spawn(rest).map_err(unheard)?;
+        thread::Builder::new().spawn(rest).map_err(unreadable)?;
         Ok((keeper, allocation))
     }
 
@@ -176,7 +174,9 @@ mod tests {
         let nodes: Vec<(&str, u32)> = allocation.nodes.iter().map(|(name, cpus)| (&**name, *cpus)).collect();
         assert_eq!(nodes, [("n1", 2), ("n2", 2), ("m", 8)]);
         assert!(
-            Allocation::of("7", "n[1-2]", "2").unwrap_err().contains("found 2 nodes and the processors of 1")
+            Allocation::of("7", "n[1-2]", "2")
+                .unwrap_err()
+                .contains("found 2 nodes and processor counts for 1")
         );
     }
 }
