@@ -169,6 +169,6 @@ mod tests {
         let text = "{\"slackline\": 1}\n{\"id\": \"a\", \"jobs\": [{\"id\": \"j\", \"run\": \
                     {\"command\": \"c\", \"inputs\": [\"@b/j\"], \"output\": \"o\"}}]}\n";
         let found = read_workload("w.jsonl", text.as_bytes(), None, &ImportOptions::default()).unwrap_err();
-        assert!(found.to_string().contains("expected a document that is no lines"), "{found}");
+        assert!(found.to_string().contains("which a workload in lines cannot have"), "{found}");
     }
 }

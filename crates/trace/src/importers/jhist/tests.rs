@@ -208,10 +208,10 @@ fn a_folder_of_histories_is_one_workload() {
     assert_eq!(with_others.draft, imported.draft);
     let said: Vec<String> = with_others.diagnostics.iter().map(ToString::to_string).collect();
     for expected in [
-        "1 file: of a job of which another file is, left out (first job_1416424547277_0003-2-ann.jhist)",
+        "1 file: of the same job as another file, left out (first job_1416424547277_0003-2-ann.jhist)",
         "4 files: damaged, or cut off before",
         "1 file: file that is no job history, left out (first trace.json)",
-        "1 job: submitted before the one above, sorted",
+        "1 job: submitted before the job above it, moved into order",
     ] {
         assert!(said.iter().any(|said| said.starts_with(expected)), "{expected} in {said:?}");
     }
@@ -238,10 +238,7 @@ fn a_folder_of_other_files_is_refused() {
     fs::write(folder.join("a.txt"), "a").unwrap();
     let opened = Folder::open(&folder).unwrap();
     let error = read_folder(&opened, None, &ImportOptions::default()).unwrap_err().to_string();
-    assert!(
-        error.contains("found a folder of 1 files of no format that is known, expected one of "),
-        "{error}"
-    );
+    assert!(error.contains("found a folder of 1 files in no known format, expected one of "), "{error}");
     fs::remove_dir_all(&folder).unwrap();
     assert!(Folder::open(&folder).is_err());
 }

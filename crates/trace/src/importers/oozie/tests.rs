@@ -60,7 +60,7 @@ fn actions_become_jobs_and_forks_vanish() {
     assert_eq!(
         shown,
         [
-            "1 row: action that is not on the way taken, left out (first at line 13)",
+            "1 row: action that is not on the chosen path, left out (first at line 13)",
             "1 row: action without durations in the side file, given 60 s per task (first at line 12)",
         ]
     );
@@ -111,7 +111,7 @@ fn errors_have_a_line() {
         (
             "<ok to=\"split\"/>",
             "<ok to=\"left\"/>",
-            "workflow.xml:14:3: found join \"meet\" on the way from start, expected a fork before it",
+            "workflow.xml:14:3: found join \"meet\" on the path from start, expected a fork before it",
         ),
         (
             "<end name=\"done\"/>",
