@@ -235,7 +235,7 @@ fn a_folder_of_something_else_is_refused() {
         "{}",
         error(None)
     );
-    assert!(error(Some("swim")).contains("found a folder, expected a file: the format swim has none"));
+    assert!(error(Some("swim")).contains("found a folder, expected a file for the format swim"));
     assert!(error(Some("spark")).contains("found no event of an application"));
     std::fs::remove_dir_all(&root).unwrap();
 }
