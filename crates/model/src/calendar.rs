@@ -273,7 +273,7 @@ impl TimeSpec {
         match seconds {
             Some(seconds) if seconds >= 0.0 => Ok(seconds),
             Some(_) => Err(format!(
-                "found {kind}, {self}, before the start of the workload, {start}, expected a later one"
+                "found {kind}, {self}, before the start of the workload, {start}, expected a later time"
             )),
             None => Err(format!("found {kind}, {self}, beyond the year 9999, expected an earlier one")),
         }

@@ -16,8 +16,7 @@ pub fn check_path(path: &str) -> Result<(), String> {
     match first_expanded(path) {
         None => Ok(()),
         Some((_, syntax)) => Err(format!(
-            "the path written out: Slackline does not expand {syntax} (a shell does, where it is not quoted); {} is the \
-             file of that name",
+            "the full path: Slackline does not expand {syntax} as a shell does; write {} for a file of that name",
             as_it_is(path)
         )),
     }

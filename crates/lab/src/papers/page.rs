@@ -81,7 +81,7 @@ pub fn page(made: &[ExperimentPage], printed: &[CounterexampleEntry]) -> String 
                 header {
                     h1 { "The papers and Slackline" }
                     p {
-                        "Every figure that the program makes again, beside what its paper says of it. A point is the mean over the seeds, \
+                        "Every figure that the program reproduces, beside the claim of its paper. A point is the mean over the seeds, \
                          the thick line its 95 % interval, the thin line goes from the least to the largest. Hollow diamonds are numbers \
                          of the paper. A verdict is computed from the rows: "
                         b { "confirmed" } " if all that the claim asks for holds, " b { "better" } " if more does, " b { "differs" }

@@ -39,7 +39,7 @@ pub(super) const GENERATOR: Generator = Generator {
             "shape",
             "mixed",
             Values::Choice(&["mixed", "single", "chain", "fork", "layers"]),
-            "flows of one job, chains, forks that join, jobs in layers, or one of these by chance",
+            "flows of one job, chains, forks that join, jobs in layers, or a random one of these",
         ),
         Param::new("jobs", "2..8", Values::Counts(1, 1000), "jobs of a flow that has several"),
         Param::new("maps", "1..60", Values::Counts(1, 100_000), "maps of a job"),

@@ -42,7 +42,7 @@ pub(super) const GENERATOR: Generator = Generator {
             "deadline-step",
             "600",
             Values::Seconds(0.0, 1e8),
-            "how much earlier each next one is due",
+            "how much earlier each later one is due",
         ),
         Param::new(
             "share",

@@ -62,10 +62,7 @@ fn fault_of_input(
         ));
     }
     let recurring = [*found, reader].into_iter().find(|flow| flow.repeat.is_some())?;
-    Some(format!(
-        "found it between flows of which {:?} recurs, expected flows that run once: which of its runs is meant?",
-        recurring.id
-    ))
+    Some(format!("found it in or from flow {:?}, which recurs, expected flows that run once", recurring.id))
 }
 
 /// The first cycle: a flow that waits for itself through others.
