@@ -28,7 +28,7 @@ pub struct Expectation {
     pub below: Option<String>,
     /// For `below`: below this many times that of the other policy.
     pub times: Option<f64>,
-    /// From the first to the last value of what varies it rises, or falls.
+    /// From the first to the last value of the varied parameter it rises, or falls.
     pub trend: Option<Trend>,
 }
 

@@ -48,9 +48,24 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("reduces", "1..8", Values::Counts(1, 100_000), "reduces of a job that has some"),
         Param::new("reduce-seconds", "10..120", Values::SecondsRange(0.001, 1e6), "seconds of a reduce"),
         Param::new("elephants", "0", Values::Count(0, 100), "flows with long tasks"),
-        Param::new("elephant-share", "0.3", Values::Real(0.001, 0.9), "their part of all work, together"),
-        Param::new("elephant-seconds", "1h", Values::Seconds(0.001, 1e6), "seconds of their tasks"),
-        Param::new("deadlines", "1.5..5", Values::Reals(0.0, 1e6), "relative deadline over the time alone"),
+        Param::new(
+            "elephant-share",
+            "0.3",
+            Values::Real(0.001, 0.9),
+            "share of all work in flows with long tasks",
+        ),
+        Param::new(
+            "elephant-seconds",
+            "1h",
+            Values::Seconds(0.001, 1e6),
+            "seconds of a task in flows with long tasks",
+        ),
+        Param::new(
+            "deadlines",
+            "1.5..5",
+            Values::Reals(0.0, 1e6),
+            "relative deadline divided by the time alone",
+        ),
         Param::new("weights", "1", Values::Reals(0.001, 1e6), "weight of a flow"),
         Param::new("total-slots", "40", Values::Count(1, 100_000), "slots of the cluster"),
         Param::new(

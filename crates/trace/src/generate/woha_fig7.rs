@@ -48,7 +48,7 @@ pub(super) const GENERATOR: Generator = Generator {
             "share",
             "0.4",
             Values::Real(0.0, 1e3),
-            "time alone over the tightest relative deadline; 0 leaves the seconds as drawn",
+            "time alone divided by the tightest relative deadline; 0 leaves the seconds as drawn",
         ),
         woha::MAPS,
         woha::REDUCES,
