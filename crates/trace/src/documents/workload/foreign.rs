@@ -62,7 +62,10 @@ fn fault_of_input(
         ));
     }
     let recurring = [*found, reader].into_iter().find(|flow| flow.repeat.is_some())?;
-    Some(format!("found it in or from flow {:?}, which recurs, expected flows that run once", recurring.id))
+    Some(format!(
+        "found flow {:?}, which recurs, expected flows that run once: an input cannot name one of several runs",
+        recurring.id
+    ))
 }
 
 /// The first cycle: a flow that waits for itself through others.
