@@ -146,7 +146,7 @@ mod tests {
         assert!(two("'@/j'").contains("expected a job of another flow as @flow/job"));
         let recurs =
             error(&[("late", "'@early/j'", ""), ("early", "'y'", "repeat = { every = 9, times = 2 }")]);
-        assert!(recurs.contains("\"early\" recurs, expected flows that run once"), "{recurs}");
+        assert!(recurs.contains("flow \"early\", which recurs, expected flows that run once"), "{recurs}");
         let none = "slackline = 1\n[[flows]]\nid = 'b'\njobs = [{ id = 'j', map = { tasks = 1, seconds = 1 } }]\n\
                     [[flows]]\nid = 'a'\njobs = [{ id = 'j', run = { command = 'c', inputs = ['@b/j'], output = 'o' } }]\n";
         let none = read_workload("w.toml", none.as_bytes(), None, &ImportOptions::default()).unwrap_err();
