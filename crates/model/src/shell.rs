@@ -120,9 +120,12 @@ mod tests {
             ("%USERPROFILE%/x", "%USERPROFILE%", "./%USERPROFILE%/x"),
         ] {
             let expected = check_path(path).unwrap_err();
-            assert!(expected.contains(&format!("does not expand {part} (")), "{path}: {expected}");
             assert!(
-                expected.ends_with(&format!("; {literal} is the file of that name")),
+                expected.contains(&format!("does not expand {part} as a shell does")),
+                "{path}: {expected}"
+            );
+            assert!(
+                expected.ends_with(&format!("; write {literal} for a file of that name")),
                 "{path}: {expected}"
             );
             assert_eq!(check_path(literal), Ok(()), "{literal}");

@@ -150,11 +150,11 @@ mod tests {
     fn an_unknown_document_is_recognised_by_its_fields() {
         assert_eq!(
             error("w.json", br#"{"jobs": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7}"#)
-                .split(", of no format")
+                .split(", in no known format")
                 .next(),
             Some("w.json:1:1: found a document with the fields jobs, b, c, d, e, f, …")
         );
-        assert!(error("w.yaml", b"jobs: 1\n").contains("with the fields jobs, of no format"));
+        assert!(error("w.yaml", b"jobs: 1\n").contains("with the fields jobs, in no known format"));
         // A text that may be meant as one of our documents gets the usual errors.
         assert!(error("w.json", br#"{"flows": []}"#).contains("missing field `slackline`"));
         assert!(error("w.json", br#"{"slackline": 1, "flowz": []}"#).contains("unknown field `flowz`"));

@@ -114,7 +114,7 @@ fn both_forms_are_the_same_job() {
         imported.draft.machines.iter().map(|m| (m.name.as_str(), m.rack.as_deref())).collect();
     assert_eq!(machines, [("n1", Some("r1")), ("n2", Some("r1"))]);
     assert_eq!(imported.draft.start.as_ref().unwrap().to_string(), "2014-11-19T19:19:35.281+00:00[UTC]");
-    assert!(said(&imported)[0].starts_with("1 task: with input in known places"), "{:?}", said(&imported));
+    assert!(said(&imported)[0].starts_with("1 task: with known input locations"), "{:?}", said(&imported));
 
     let binary = read(&binary(&text)).unwrap();
     assert_eq!((binary.draft, binary.diagnostics), (imported.draft, imported.diagnostics));

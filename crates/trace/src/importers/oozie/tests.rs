@@ -126,7 +126,7 @@ fn errors_have_a_line() {
             "workflow.xml:4:3: found <action> without <error>",
         ),
         ("<start to=\"first\"/>", "", "workflow.xml:1:1: found no <start>"),
-        ("<start to=\"first\"/>", "<start to=\"done\"/>", "workflow.xml:1:1: found no action on the way"),
+        ("<start to=\"first\"/>", "<start to=\"done\"/>", "workflow.xml:1:1: found no action on the path"),
     ];
     for (from, to, expected) in checks {
         assert!(SMALL.contains(from), "{from}");
@@ -190,7 +190,7 @@ fn the_examples_of_oozie_are_read() {
     let jobs = &read(&text, &[]).unwrap().draft.flows[0].jobs;
     assert_eq!((jobs.len(), jobs[19].after.as_slice()), (20, ["a19".to_owned()].as_slice()));
     let Some(text) = data("graph-workflow-decision-fork-join.xml") else { return };
-    assert!(read(&text, &[]).unwrap_err().to_string().contains("found no action on the way"));
+    assert!(read(&text, &[]).unwrap_err().to_string().contains("found no action on the path"));
     let forked = read(&text, &[("cases", "decision=fork")]).unwrap();
     assert_eq!(shape(&forked), ["pig-1<", "pig-2<"]);
 }
