@@ -23,8 +23,7 @@ const OVERTAKING_MAX: usize = 1 << 16;
 pub enum NotByStream {
     /// Promised minima depend on all active flows.
     #[error(
-        "flow {flow} has slots guaranteed (`min_slots`), which this policy promises to keep; whether it does can only be \
-         told of a whole workload"
+        "flow {flow} has guaranteed slots (`min_slots`), and this policy promises to keep them: a check needs the whole workload, not a stream"
     )]
     Minima {
         /// The flow.

@@ -59,13 +59,13 @@ pub enum Violation {
         flow: Box<str>,
     },
     /// A task without an attempt that is done.
-    #[error("{task}: found no attempt that is done, expected one")]
+    #[error("{task}: found no finished attempt, expected one")]
     TaskMissing {
         /// The task.
         task: Subject,
     },
     /// A task with several attempts that are done.
-    #[error("{task}: found {found} attempts that are done, expected one")]
+    #[error("{task}: found {found} finished attempts, expected one")]
     TaskTwice {
         /// The task.
         task: Subject,
@@ -74,7 +74,7 @@ pub enum Violation {
     },
     /// Attempts of a task that are not numbered 0, 1, 2, … in the order of their starts.
     #[error(
-        "{task}: found attempt {found} starting at {start} s where attempt {expected} was expected (numbered from 0 in the order of their starts)"
+        "{task}: found number {found} for the attempt that starts at {start} s, expected {expected} (attempts are numbered from 0 in the order of their starts)"
     )]
     Attempt {
         /// The task.
@@ -87,7 +87,7 @@ pub enum Violation {
         start: f64,
     },
     /// Allocations on machines of several speeds.
-    #[error("allocations: found machines of several speeds, expected task rows there")]
+    #[error("allocations: found machines of several speeds, expected task rows instead")]
     Speed,
     /// More or less work than the phase has.
     #[error("{phase}: found {found} slot-seconds of work, expected {expected}")]
@@ -113,7 +113,7 @@ pub enum Violation {
     },
     /// More slots allocated than there are.
     #[error(
-        "at {at} s: {phase} starts, found {found} {} slots in use, expected at most {slots}",
+        "at {at} s: {phase} starts, and {found} {} slots are in use, expected at most {slots}",
         slot_kind.name()
     )]
     Capacity {
@@ -151,7 +151,7 @@ pub enum Violation {
         release: f64,
     },
     /// A job that starts before a job it comes after is done.
-    #[error("at {at} s: {who} starts, expected job {after} to be done before, {}", when_done(*done))]
+    #[error("at {at} s: {who} starts before the end of job {after}, {}", when_done(*done))]
     Precedence {
         /// When it starts.
         at: f64,
@@ -163,7 +163,7 @@ pub enum Violation {
         done: Option<f64>,
     },
     /// A reduce that starts, or is done, before the maps it needs.
-    #[error("at {at} s: {who} {event}, expected {} to be done before, {}", maps(*needed), when_done(*done))]
+    #[error("at {at} s: {who} {event} before the end of {}, {}", maps(*needed), when_done(*done))]
     MapBeforeReduce {
         /// When it starts or ends.
         at: f64,
@@ -178,7 +178,7 @@ pub enum Violation {
     },
     /// A reduce that takes a slot early and leaves none to the maps.
     #[error(
-        "at {at} s: {task} takes a slot early, found {found} slots held by waiting reduces, expected fewer than all {slots}"
+        "at {at} s: {task} takes a slot early, and waiting reduces hold {found} slots, expected fewer than all {slots}"
     )]
     EarlyReduce {
         /// When it takes the slot.
@@ -191,7 +191,7 @@ pub enum Violation {
         slots: u32,
     },
     /// An attempt that starts on a slot that is not available.
-    #[error("at {at} s: {task} starts on {place}, expected a slot that is available in segment {segment}")]
+    #[error("at {at} s: {task} starts on {place}, which is not available in segment {segment}")]
     SlotAbsent {
         /// When it starts.
         at: f64,
@@ -222,7 +222,7 @@ pub enum Violation {
     /// Tasks whose own code starts sooner or later after they took their slots than the profile of the
     /// cluster allows.
     #[error(
-        "at {at} s: {task} takes a slot and begins after {found} s, expected {least} to {most} s{}",
+        "at {at} s: {task} takes a slot and runs its own code {found} s later, expected {least} to {most} s{}",
         if *.profile { " (container-start and am-heartbeat of the profile)" } else { ", as there is no profile" }
     )]
     Startup {
@@ -241,7 +241,7 @@ pub enum Violation {
     },
     /// A task that did not wait for a slot near its input for as long as the profile of the cluster requires.
     #[error(
-        "at {at} s: {task} starts on {place}, {distance}, expected that at {earliest} s or later (node-delay and \
+        "at {at} s: {task} starts on {place}, {distance}, expected a start at {earliest} s or later (node-delay and \
          rack-delay of the profile)"
     )]
     Delay {
@@ -389,7 +389,7 @@ slackline_model::named_enum! {
         /// It takes its slot.
         Starts = "starts",
         /// It is done.
-        Ends = "is done",
+        Ends = "finishes",
     }
 }
 
@@ -402,7 +402,7 @@ fn known(value: Option<f64>) -> String {
 }
 
 fn when_done(at: Option<f64>) -> String {
-    at.map_or_else(|| "which never happens".to_owned(), |at| format!("which happens at {at} s"))
+    at.map_or_else(|| "which never comes".to_owned(), |at| format!("which is at {at} s"))
 }
 
 fn maps(needed: Option<u32>) -> String {
@@ -414,7 +414,7 @@ fn at_most(outright: bool) -> &'static str {
 }
 
 fn taken_by(taker: Option<&Subject>) -> String {
-    taker.map_or_else(String::new, |who| format!(", while {who}, above its own, takes a slot"))
+    taker.map_or_else(String::new, |who| format!(", while {who} takes a slot above its own minimum"))
 }
 
 impl Violation {

@@ -80,7 +80,7 @@ pub fn objective(text: &str) -> Result<Objective, String> {
         None => values::objective(text)?,
     };
     if objective.metric == Metric::Lateness {
-        return Err("lateness may be below 0 and has no ratios, expected another metric".to_owned());
+        return Err("lateness can be negative and has no ratios, expected another metric".to_owned());
     }
     Ok(objective)
 }

@@ -21,7 +21,7 @@ use crate::workload::{Cluster, Problem, SaidWorkload, Shape};
 enum Show {
     /// At each point, in seconds: the share of the intervals between requirements that are longer.
     Intervals,
-    /// At each point, in tasks: plans of at most so many, but more than the point before; all at the end.
+    /// At each point, in tasks: plans of at most that size, but larger than the point before; all at the end.
     Sizes,
 }
 

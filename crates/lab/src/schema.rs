@@ -20,7 +20,7 @@ struct Experiment {
     title: String,
     /// The paper, by its key in PAPERS.md, or where else the workload comes from.
     paper: String,
-    /// Its figures, each with a name of its own.
+    /// Its figures, each with a different name.
     figures: Vec<Figure>,
 }
 
@@ -56,7 +56,7 @@ macro_rules! figure {
             /// Its kind.
             #[schemars(extend("const" = $kind))]
             kind: String,
-            /// It is averaged over the seeds 0, 1, … up to so many.
+            /// It is averaged over this number of seeds: 0, 1, …
             #[schemars(range(min = 1))]
             seeds: u32,
             /// Settings of the kind.

@@ -65,7 +65,7 @@ struct Simulation {
     #[serde(default, deserialize_with = "values::fraction")]
     #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     slowstart: Option<f64>,
-    /// Standard deviation of the logarithm of what the policy believes of durations.
+    /// Standard deviation of the logarithm of the durations that the policy estimates.
     #[serde(default, deserialize_with = "values::deviation")]
     #[cfg_attr(test, schemars(range(min = 0.0, max = 3.0)))]
     noise: Option<f64>,

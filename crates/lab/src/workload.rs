@@ -213,7 +213,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     fn apply(&self, draft: &mut Draft) -> Result<(), Problem> {
         if [self.machines, self.slots, self.map_slots, self.reduce_slots].iter().all(Option::is_none) {
-            let expected = "machines and slots in the figure's cluster, for the workload has none";
+            let expected = "machines and slots in the figure's cluster, because the workload has none";
             let none = draft.machines.is_empty();
             return if none { Err(format!("found no cluster, expected {expected}").into()) } else { Ok(()) };
         }
@@ -279,7 +279,7 @@ impl Shape {
             "deadlines" => self.deadlines = Some(number()?),
             "every" => {
                 let repeat = self.workload.repeat.as_mut();
-                repeat.ok_or("found every without a repeat of the workload, expected one")?.every = number()?;
+                repeat.ok_or("found every for a workload without repeat, expected both")?.every = number()?;
             }
             _ => {
                 self.workload.set.insert(name.to_owned(), value.clone());

@@ -309,7 +309,7 @@ impl RunDraft {
     pub fn check_texts(&self) -> Result<(), (String, String)> {
         for (key, path) in self.paths().filter(|(_, path)| !path.starts_with('@')) {
             shell::check_path(path).map_err(|expected| {
-                let parameter = "; what changes may be a parameter, as in out/{night}";
+                let parameter = "; for a part that changes use a parameter, as in out/{night}";
                 let parameter = if expected.contains('$') { parameter } else { "" };
                 (key, format!("found {path:?}, expected {expected}{parameter}"))
             })?;

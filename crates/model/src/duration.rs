@@ -10,8 +10,7 @@ pub const EXPECTED: &str = "seconds or a duration such as 90s, 1.5h or 2d";
 
 const NEGATIVE: &str = "a duration that is not negative";
 const UNIT: &str = "a unit after the number as in 90s, or a number without quotes";
-const CALENDAR: &str = "days or shorter units such as 7d or 36h, because weeks, months and years are of the calendar \
-                        and not of one length";
+const CALENDAR: &str = "days or shorter units such as 7d or 36h, because longer units have no fixed length";
 
 /// Reads a duration with units, as seconds.
 ///

@@ -453,7 +453,7 @@ mod tests {
             assert!(error("jobs", value).contains("a range such as 5..20, from 1 to 99"), "{value}");
         }
         assert!(error("split", "5 miles").contains("a size such as 128MiB"));
-        assert!(error("hosts", "~/hosts").starts_with("found hosts=~/hosts, expected the path written out"));
+        assert!(error("hosts", "~/hosts").starts_with("found hosts=~/hosts, expected the full path"));
         let twice = Settings::parse(TABLE, [("by", "job"), ("by", "flow")]).unwrap_err().to_string();
         assert_eq!(twice, "found parameter by a second time, expected each at most once");
         assert!(Settings::parse(&[], [("by", "job")]).unwrap_err().to_string().ends_with("no parameter"));

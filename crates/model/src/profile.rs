@@ -26,22 +26,32 @@ pub const OF_LOG: &[(&str, &str)] = &[("am-start", "2.5..7"), ("container-start"
 
 /// The parameters of both.
 pub const PARAMS: &[Param] = &[
-    Param::new("submit", "0.3..0.7", RANGE, "from when a job may start to when the cluster knows of it"),
-    Param::new("am-start", "5.4..7.2", RANGE, "from the slot of an ApplicationMaster to its first request"),
-    Param::new("am-linger", "5.2", PAUSE, "how long it keeps its slot after the end of its job"),
+    Param::new("submit", "0.3..0.7", RANGE, "time from when a job may start until the cluster knows it"),
+    Param::new(
+        "am-start",
+        "5.4..7.2",
+        RANGE,
+        "time from when an ApplicationMaster gets its slot to its first request",
+    ),
+    Param::new(
+        "am-linger",
+        "5.2",
+        PAUSE,
+        "time that an ApplicationMaster keeps its slot after the end of its job",
+    ),
     Param::new(
         "am-share",
         "1",
         Values::Real(0.0, 1.0),
-        "most slots that ApplicationMasters hold; 0 if they need none",
+        "largest share of the slots that ApplicationMasters hold; 0 if they need none",
     ),
-    Param::new("heartbeat", "0.2", PAUSE, "machines report, and get work, this often"),
-    Param::new("am-heartbeat", "0.2", PAUSE, "an ApplicationMaster hears of its containers this often"),
+    Param::new("heartbeat", "0.2", PAUSE, "interval at which machines report and get work"),
+    Param::new("am-heartbeat", "0.2", PAUSE, "interval at which an ApplicationMaster gets its containers"),
     Param::new(
         "container-start",
         "1.5..4.5",
         RANGE,
-        "from when a container is asked for to its task's own code",
+        "time from the request of a container to its task's own code",
     ),
     Param::new(
         "spread",
@@ -49,22 +59,37 @@ pub const PARAMS: &[Param] = &[
         Values::Real(0.0, 3.0),
         "standard deviation of the logarithm of task durations",
     ),
-    Param::new("straggler-share", "0", Values::Real(0.0, 1.0), "how likely an attempt is a straggler"),
-    Param::new("straggler-factor", "3", FACTOR, "how many times as long one takes"),
-    Param::new("speculate", "0", PAUSE, "an ApplicationMaster looks for slow attempts this often; 0: never"),
-    Param::new("speculate-pause", "15", PAUSE, "it does not look for so long after it found one"),
+    Param::new("straggler-share", "0", Values::Real(0.0, 1.0), "probability that an attempt is a straggler"),
+    Param::new("straggler-factor", "3", FACTOR, "factor on the duration of a straggler"),
+    Param::new(
+        "speculate",
+        "0",
+        PAUSE,
+        "interval at which an ApplicationMaster checks for slow attempts; 0: never",
+    ),
+    Param::new("speculate-pause", "15", PAUSE, "pause of these checks after a slow attempt was found"),
     Param::new(
         "speculate-least",
         "10",
         Values::Count(0, u32::MAX as u64),
-        "speculative attempts of a phase at a time, at most, or",
+        "limit on the speculative attempts of a phase at a time: this number, or",
     ),
-    Param::new("speculate-total", "0.01", SHARE, "this part of its tasks, or"),
-    Param::new("speculate-running", "0.1", SHARE, "this part of its tasks that run, whichever is most"),
-    Param::new("node-delay", "0", PAUSE, "a task waits so long for a slot where its input is,"),
-    Param::new("rack-delay", "0", PAUSE, "and then so long for one in a rack where it is; then it takes any"),
-    Param::new("rack-factor", "1", FACTOR, "how many times as long one computes whose input is in its rack"),
-    Param::new("off-rack-factor", "1", FACTOR, "and one whose input is in other racks"),
+    Param::new("speculate-total", "0.01", SHARE, "this share of its tasks, or"),
+    Param::new("speculate-running", "0.1", SHARE, "this share of its running tasks, whichever is largest"),
+    Param::new("node-delay", "0", PAUSE, "time that a task waits for a slot on a machine with its input"),
+    Param::new(
+        "rack-delay",
+        "0",
+        PAUSE,
+        "time that it then waits for one in a rack with its input; then it takes any slot",
+    ),
+    Param::new("rack-factor", "1", FACTOR, "factor on the compute time of a task whose input is in its rack"),
+    Param::new(
+        "off-rack-factor",
+        "1",
+        FACTOR,
+        "factor on the compute time of a task whose input is in other racks",
+    ),
 ];
 
 /// The names with which `--profile` may begin.

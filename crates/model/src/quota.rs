@@ -75,7 +75,7 @@ impl QuotaUse {
         let UserQuota { user, quota } = quota_of(instance, phase)?;
         let slots = if quota.slots == 1 { "1 slot".to_owned() } else { format!("{} slots", quota.slots) };
         (self.room(instance, phase) == 0)
-            .then(|| format!("{user}'s tasks hold {slots}, as many as one user may (--quota {quota})"))
+            .then(|| format!("{user}'s tasks hold {slots}, the limit of one user (--quota {quota})"))
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
         used.start(&instance, PhaseId(1), 1);
         used.start(&instance, PhaseId(3), 4);
         assert_eq!(room(&used), [0, 0, 3, u32::MAX]);
-        let why = "ann's tasks hold 3 slots, as many as one user may (--quota slots=3)";
+        let why = "ann's tasks hold 3 slots, the limit of one user (--quota slots=3)";
         assert_eq!(used.limit(&instance, PhaseId(1)).as_deref(), Some(why));
         assert_eq!(used.limit(&instance, PhaseId(2)), None);
         used.end(&instance, PhaseId(0), 2);

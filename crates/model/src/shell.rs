@@ -16,8 +16,7 @@ pub fn check_path(path: &str) -> Result<(), String> {
     match first_expanded(path) {
         None => Ok(()),
         Some((_, syntax)) => Err(format!(
-            "the path written out: Slackline does not expand {syntax} (a shell does, where it is not quoted); {} is the \
-             file of that name",
+            "the full path: Slackline does not expand {syntax} as a shell does; write {} for a file of that name",
             as_it_is(path)
         )),
     }
@@ -121,9 +120,12 @@ mod tests {
             ("%USERPROFILE%/x", "%USERPROFILE%", "./%USERPROFILE%/x"),
         ] {
             let expected = check_path(path).unwrap_err();
-            assert!(expected.contains(&format!("does not expand {part} (")), "{path}: {expected}");
             assert!(
-                expected.ends_with(&format!("; {literal} is the file of that name")),
+                expected.contains(&format!("does not expand {part} as a shell does")),
+                "{path}: {expected}"
+            );
+            assert!(
+                expected.ends_with(&format!("; write {literal} for a file of that name")),
                 "{path}: {expected}"
             );
             assert_eq!(check_path(literal), Ok(()), "{literal}");

@@ -99,12 +99,12 @@ impl Stuck<'_> {
         let waiting = view.instance.flow(flow).phases().filter(|&phase| view.state.waits_for_slots(phase));
         let waiting: Vec<PhaseId> = waiting.collect();
         let Some(&first) = waiting.first() else {
-            return "its tasks that have started never end".to_owned();
+            return "its running tasks never finish".to_owned();
         };
         let reason = waiting.iter().find_map(|&phase| self.no_slot(phase));
         reason.unwrap_or_else(|| {
             let free = slots(view.held.free(view.instance.slot_kind_of(first)));
-            format!("the policy {} starts none of its tasks, with {free} free", self.policy.name())
+            format!("the policy {} starts none of its tasks (free: {free})", self.policy.name())
         })
     }
 
@@ -156,7 +156,9 @@ impl Stuck<'_> {
         let hold = if all == 1 { "holds 1 slot".to_owned() } else { format!("hold {all} slots") };
         let is_full = view.held.free(SlotKind::Any) == 0;
         match view.held.am_of(job) {
-            0 => Some(format!("its ApplicationMaster gets no slot: {who} {hold}, and no more may start")),
+            0 => Some(format!(
+                "its ApplicationMaster gets no slot: {who} {hold}, and no other ApplicationMaster may start"
+            )),
             _ => is_full.then(|| format!("no slot is free: {who} {hold}")),
         }
     }

@@ -27,7 +27,7 @@ pub struct Crash {
 
 /// Two failures of a script that contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("found a failure of a machine at {at} while it is down or dead since {since}")]
+#[error("found a failure at {at} of a machine that has been down or dead since {since}")]
 pub struct Overlap {
     pub machine: MachineId,
     /// The earlier failure.

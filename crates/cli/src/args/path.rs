@@ -114,8 +114,7 @@ mod tests {
                 let name = format!("{} {}", verb.get_name(), arg.get_id());
                 for value in ["~/x", "~anna/x", "$HOME/x", "${X}/y", "/data/$(date)/x"] {
                     let refused = refusal(arg, value).unwrap_or_else(|| panic!("{name} takes {value}"));
-                    let has_hint =
-                        refused.contains("expected the path written out: Slackline does not expand");
+                    let has_hint = refused.contains("expected the full path: Slackline does not expand");
                     assert!(has_hint, "{name}: {refused}");
                 }
                 tried.push(name);

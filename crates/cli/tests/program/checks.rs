@@ -148,7 +148,7 @@ fn a_tampered_schedule_is_a_no_with_the_reason() {
         (
             "\"count\": 4, \"places\": [\"node-0/0-1\", \"node-1/0-1\"]",
             "\"count\": 2, \"places\": [\"node-0/0-1\"]",
-            "map task 2: found no attempt that is done",
+            "map task 2: found no finished attempt",
         ),
         ("node-1/0-1", "node-9/0-1", "node-9"),
         ("\"flow\": \"a\"", "\"flow\": \"z\"", "z"),

@@ -175,12 +175,7 @@ fn lines_that_were_cut_off_or_changed_do_not_pass() {
     let row = kept.iter().position(|line| line.contains("\"job\"")).unwrap();
     kept.remove(row);
     let ran = check(&(kept.join("\n") + "\n"));
-    assert!(
-        ran.code == Some(1) && ran.out.contains("found no attempt that is done"),
-        "{}{}",
-        ran.out,
-        ran.err
-    );
+    assert!(ran.code == Some(1) && ran.out.contains("found no finished attempt"), "{}{}", ran.out, ran.err);
     // In another order it is the same schedule.
     let mut kept: Vec<&str> = lines.lines().collect();
     let end = kept.len() - 1;

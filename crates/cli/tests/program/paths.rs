@@ -9,7 +9,7 @@ use crate::runs::{command, parts};
 use crate::{Ran, ran, scratch};
 
 /// Part of the message that refuses a path.
-const WRITTEN_OUT: &str = "expected the path written out: Slackline does not expand";
+const WRITTEN_OUT: &str = "expected the full path: Slackline does not expand";
 
 fn slackline(dir: &Path, args: &[&str]) -> Ran {
     ran(&command(dir, args).output().expect("the program starts"))

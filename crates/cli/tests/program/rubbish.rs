@@ -55,7 +55,7 @@ fn ten_megabytes_of_one_line_are_refused_in_few_words() {
         ("line.tsv", ":1:1: found a row of 1 tab-separated columns"),
         ("line.toml", ":1:10485761: key with no value"),
         ("line.json", ":1:1: expected value"),
-        ("line.txt", ": found neither a known file name nor a known content"),
+        ("line.txt", ": found no known file name and no known content"),
     ] {
         refused(name, &line, expected);
     }

@@ -16,18 +16,16 @@ pub enum RowProblem {
     #[error("found job number {0}, expected one of the workload")]
     UnknownJob(u32),
     /// An ApplicationMaster of a job, although the profile of the cluster has none or there is no profile.
-    #[error("found the AM of a job, expected a `profile` that has them, and tasks")]
+    #[error("found the AM of a job, expected none: the schedule has no task rows, or no `profile` with AMs")]
     NoAms,
     /// An ApplicationMaster without a slot, or with a slot although ApplicationMasters need none.
     #[error("found {} slot, expected {}", if *.0 { "a" } else { "no" }, if *.0 { "none (am-share=0)" } else { "one" })]
     AmSlot(bool),
     /// An ApplicationMaster that was up before its start or after its end.
-    #[error("found an AM that is up at {0} s, expected that between its start and its end")]
+    #[error("the AM is up at {0} s, expected a time between its start and its end")]
     AmUp(f64),
     /// Tasks that begin after their end.
-    #[error(
-        "found {startup} s from the start to the tasks' own code, expected at most the {length} s to the end"
-    )]
+    #[error("found a startup of {startup} s, expected at most the {length} s from start to end")]
     Startup {
         /// Seconds.
         startup: f64,
@@ -41,7 +39,7 @@ pub enum RowProblem {
     #[error("found a count of 0, expected at least 1 task")]
     Empty,
     /// Tasks beyond the last of the phase.
-    #[error("found tasks {first} to {last}, expected tasks below {tasks}")]
+    #[error("found tasks {first} to {last}, expected task numbers below {tasks}")]
     TaskNumber {
         /// First task of the row.
         first: u32,
@@ -59,7 +57,7 @@ pub enum RowProblem {
         expected: u32,
     },
     /// Slots beyond the last of the slot kind, or an empty range.
-    #[error("found {len} slots from slot {first} on, expected at least 1, below slot {slots}")]
+    #[error("found {len} slots from slot {first} on, expected at least 1 slot, with numbers below {slots}")]
     SlotNumber {
         /// First slot of the range.
         first: u32,
@@ -100,7 +98,7 @@ pub enum SegmentProblem {
     #[error("found slowstart {0}, expected a fraction from 0 to 1")]
     Slowstart(f64),
     /// Slots that the cluster does not have, or that are named twice.
-    #[error("found {len} slots from slot {first} on, expected slots below {slots}, each once")]
+    #[error("found {len} slots from slot {first} on, expected slot numbers below {slots}, each once")]
     Slots {
         /// First slot of the range.
         first: u32,
@@ -116,21 +114,21 @@ pub enum SegmentProblem {
 #[non_exhaustive]
 pub enum SpeculationProblem {
     /// The profile has no speculative attempts.
-    #[error("expected none (speculate=0)")]
+    #[error("not allowed by the profile (speculate=0)")]
     Unexpected,
     /// The task has a third attempt.
-    #[error("found a third one too, expected at most two attempts")]
+    #[error("the task has a third attempt, expected at most two")]
     Third,
     /// Its row, or that of the first attempt, has other tasks too.
-    #[error("found a row of several tasks, expected one for each attempt")]
+    #[error("its row has several tasks, expected one row for each attempt")]
     Several,
     /// The first attempt was not running its own code then.
-    #[error("found a first one that does not compute, expected one that does")]
+    #[error("the first attempt does not run its own code at that time")]
     Beside,
     /// The first attempt would have been done as soon.
     #[error(
-        "found a first one that ends at {ends} s at the latest, expected a later end than {}",
-        .new_ends.map_or_else(|| "what tasks of the phase took, of which none is done".to_owned(), |at| format!("{at} s, when a new one would end"))
+        "the first attempt ends at {ends} s at the latest, and {}",
+        .new_ends.map_or_else(|| "no task of the phase has finished yet, so no duration is known".to_owned(), |at| format!("a new attempt would end at {at} s"))
     )]
     Quick {
         /// When the first attempt ends, or would have ended.
@@ -139,7 +137,9 @@ pub enum SpeculationProblem {
         new_ends: Option<f64>,
     },
     /// More speculative attempts at a time than allowed.
-    #[error("found {found} in its phase, expected at most {most} (speculate-least, -total, -running)")]
+    #[error(
+        "found {found} at a time in its phase, expected at most {most} (speculate-least, -total, -running)"
+    )]
     TooMany {
         /// The number at that time.
         found: u64,
@@ -148,7 +148,7 @@ pub enum SpeculationProblem {
     },
     /// The attempt started when its ApplicationMaster did not check for slow tasks.
     #[error(
-        "expected that at {since} s or a multiple of {every} s later, when its AM looks (speculate, speculate-pause)"
+        "its AM checks for slow tasks at {since} s and every {every} s after that (speculate, speculate-pause)"
     )]
     Look {
         /// The first check of the ApplicationMaster.
@@ -158,7 +158,7 @@ pub enum SpeculationProblem {
     },
     /// One of the two attempts is done, and the other was not stopped then.
     #[error(
-        "found one of the two done and the other {outcome} at {found} s, expected it killed at {expected} s"
+        "one attempt finished and the other has the outcome {outcome} at {found} s, expected it to be killed at {expected} s"
     )]
     Other {
         /// How the other ended.
@@ -175,13 +175,13 @@ pub enum SpeculationProblem {
 #[non_exhaustive]
 pub enum AmProblem {
     /// Tasks of the job ran without an ApplicationMaster.
-    #[error("found tasks and no AM, expected one")]
+    #[error("found tasks without an AM, expected one")]
     Missing,
     /// A second ApplicationMaster.
     #[error("found a second AM, expected one")]
     Twice,
     /// The ApplicationMaster was stopped although its flow is done, or is done although its job is not.
-    #[error("found an AM that is {found}, expected {expected}")]
+    #[error("its AM is {found}, expected {expected}")]
     Outcome {
         /// How it ended.
         found: &'static str,
@@ -190,7 +190,7 @@ pub enum AmProblem {
     },
     /// The ApplicationMaster started before its job can have been submitted.
     #[error(
-        "its AM starts, expected that not before {earliest} s, when the job can have been submitted (submit)"
+        "its AM starts before its job can be submitted, expected a start at {earliest} s or later (submit)"
     )]
     Early {
         /// The earliest allowed start.
@@ -207,7 +207,7 @@ pub enum AmProblem {
         most: f64,
     },
     /// The ApplicationMaster left its slot sooner or later after its job than the profile allows.
-    #[error("its AM ends, expected that at {expected} s, after the end of the job (am-linger)")]
+    #[error("its AM ends, expected an end at {expected} s, after the end of the job (am-linger)")]
     End {
         /// When it should have left.
         expected: f64,
@@ -227,7 +227,7 @@ pub enum AmProblem {
         other: Option<Box<Subject>>,
     },
     /// ApplicationMasters hold more slots than allowed.
-    #[error("its AM starts, found {found} slots held by AMs, expected at most {most} (am-share)")]
+    #[error("its AM starts, and AMs hold {found} slots, expected at most {most} (am-share)")]
     TooMany {
         /// The number at that time.
         found: u64,

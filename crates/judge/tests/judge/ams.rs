@@ -79,7 +79,7 @@ fn a_start_that_the_profile_does_not_know_is_refused() {
 fn without_a_profile_there_are_no_ams_and_nothing_begins_later() {
     let (instance, with) = schedule(ams(), 2.0);
     let without = Schedule { profile: None, ..with.clone() };
-    assert!(found((instance.clone(), without)).contains("expected a `profile` that has them"));
+    assert!(found((instance.clone(), without)).contains("or no `profile` with AMs"));
     let without = Schedule { profile: None, ams: Vec::new(), ..with };
     assert!(found((instance, without)).contains("expected 0 to 0 s, as there is no profile"));
 }
@@ -87,16 +87,16 @@ fn without_a_profile_there_are_no_ams_and_nothing_begins_later() {
 #[test]
 fn each_job_has_one_am() {
     let one = ams()[..1].to_vec();
-    assert!(found(schedule(one, 2.0)).contains("job b: found tasks and no AM"));
+    assert!(found(schedule(one, 2.0)).contains("job b: found tasks without an AM"));
     let three = [ams(), ams()[..1].to_vec()].concat();
     assert!(found(schedule(three, 2.0)).contains("job a: found a second AM"));
 }
 
 #[test]
 fn a_am_keeps_its_times() {
-    assert!(with_first(|row| row.start = micros(0.5)).contains("not before 1 s"));
+    assert!(with_first(|row| row.start = micros(0.5)).contains("expected a start at 1 s or later"));
     assert!(with_first(|row| row.up = Some(micros(5.0))).contains("expected 5 to 7 s (am-start)"));
-    assert!(with_first(|row| row.end = micros(23.0)).contains("expected that at 22 s"));
+    assert!(with_first(|row| row.end = micros(23.0)).contains("expected an end at 22 s"));
     assert!(with_first(|row| row.outcome = Outcome::Killed).contains("killed, expected done"));
     assert!(with_first(|row| row.up = None).contains("while the AM of its job is not up"));
     assert!(with_first(|row| row.up = Some(micros(23.0))).contains("between its start and its end"));
@@ -109,7 +109,7 @@ fn a_am_has_a_slot_to_itself() {
     let said = with_first(|row| row.slot = Some(1));
     assert!(said.contains("on node-0 slot 1 overlaps the AM of another job"), "{said}");
     assert!(with_first(|row| row.slot = None).contains("found no slot, expected one"));
-    assert!(with_first(|row| row.slot = Some(4)).contains("below slot 4"));
+    assert!(with_first(|row| row.slot = Some(4)).contains("numbers below 4"));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn ams_hold_no_more_than_their_share() {
     let one = profile().to_string().replace("am-share=0.5", "am-share=0.49");
     schedule.profile = Profile::parse(&one).unwrap();
     let said = found((instance, schedule));
-    assert!(said.contains("found 2 slots held by AMs, expected at most 1"), "{said}");
+    assert!(said.contains("AMs hold 2 slots, expected at most 1"), "{said}");
 }
 
 #[test]

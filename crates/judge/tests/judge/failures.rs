@@ -35,7 +35,7 @@ fn a_reduce_computes_again_after_the_last_rerun() {
     refuses(&instance, &tasks(&instance, &runs), "duration");
     runs[2].end = 20.0; // done while the map was running again
     let message = refuses(&instance, &tasks(&instance, &runs), "map-before-reduce");
-    assert!(message.contains("is done, expected the map phase to be done before, which happens at 26 s"));
+    assert!(message.contains("finishes before the end of the map phase, which is at 26 s"));
     let measured = Schedule { clock: Clock::Measured, ..tasks(&instance, &runs) };
     refuses(&instance, &measured, "map-before-reduce");
 }
@@ -70,7 +70,7 @@ fn attempts_are_numbered_in_order_of_start() {
         let mut runs = crash();
         (runs[1].attempt, runs[3].attempt) = (attempts[0], attempts[1]);
         let message = refuses(&instance, &tasks(&instance, &runs), kind);
-        assert!(message.starts_with("flow a, job a, map task 1: found attempt"), "{message}");
+        assert!(message.starts_with("flow a, job a, map task 1: found number"), "{message}");
     }
     let mut first = crash();
     first[0].attempt = 1;

@@ -88,10 +88,9 @@ fn a_task_that_did_not_wait_for_its_machine_is_found() {
     let said = |at| found(&starts(at, [10.0; 3]), DELAYS);
     assert_eq!(
         said([5.0, 7.9, 10.0]),
-        "delay: at 7.9 s: flow f, job f, map task 1 starts on m-1 slot 0, in a rack of its input, expected that at 8 s or \
-         later (node-delay and rack-delay of the profile)"
+        "delay: at 7.9 s: flow f, job f, map task 1 starts on m-1 slot 0, in a rack of its input, expected a start at 8 s or later (node-delay and rack-delay of the profile)"
     );
-    assert!(said([20.0, 7.9, 10.0]).contains("expected that at 8 s or later"));
+    assert!(said([20.0, 7.9, 10.0]).contains("expected a start at 8 s or later"));
     // The wait begins again with each task that starts near its input.
     assert!(said([6.0, 8.0, 12.0]).contains("map task 1"));
     assert!(found(&starts([5.0, 8.0, 7.9], [10.0; 3]), ":node-delay=3").contains("in none of the racks"));
@@ -100,11 +99,11 @@ fn a_task_that_did_not_wait_for_its_machine_is_found() {
 #[test]
 fn a_task_that_did_not_wait_for_its_rack_is_found() {
     let said = |at| found(&starts(at, [10.0; 3]), DELAYS);
-    assert!(said([5.0, 8.0, 9.9]).contains("in none of the racks of its input, expected that at 10 s"));
+    assert!(said([5.0, 8.0, 9.9]).contains("in none of the racks of its input, expected a start at 10 s"));
     // And again with each task in its rack.
-    assert!(said([5.0, 9.0, 10.5]).contains("expected that at 11 s or later"));
+    assert!(said([5.0, 9.0, 10.5]).contains("expected a start at 11 s or later"));
     assert_eq!(said([5.0, 9.0, 11.0]), "feasible");
-    assert!(found(&starts([5.0, 5.0, 6.0], [10.0; 3]), ":rack-delay=2").contains("expected that at 7 s"));
+    assert!(found(&starts([5.0, 5.0, 6.0], [10.0; 3]), ":rack-delay=2").contains("expected a start at 7 s"));
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_slot_goes_to_the_phase_below_its_minimum() {
     let message = refuses(&instance, &promised(&instance, &greedy), "minimum");
     assert_eq!(
         message,
-        "at 10 s: flow b, job b, map phase holds 0 slots, expected its minimum of 1, while flow a, job a, map phase, above its own, takes a slot"
+        "at 10 s: flow b, job b, map phase holds 0 slots, expected its minimum of 1, while flow a, job a, map phase takes a slot above its own minimum"
     );
 }
 

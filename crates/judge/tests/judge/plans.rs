@@ -42,7 +42,7 @@ fn the_example_of_the_contract() {
 fn capacity_at_every_instant() {
     let (instance, schedule) = broken(1, ("a/a/map", 0.0, 10.0, 3));
     let message = refuses(&instance, &schedule, "capacity");
-    assert!(message.starts_with("at 0 s: ") && message.contains("found 5 generic slots in use"), "{message}");
+    assert!(message.starts_with("at 0 s: ") && message.contains("5 generic slots are in use"), "{message}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn nothing_starts_on_a_slot_that_is_not_available() {
     let message = refuses(&instance, &with(1, 2), "slot-absent");
     assert_eq!(
         message,
-        "at 0 s: flow f, job f, map task 1 starts on node slot 1, expected a slot that is available in segment 0"
+        "at 0 s: flow f, job f, map task 1 starts on node slot 1, which is not available in segment 0"
     );
     refuses(&instance, &with(4, 1), "slot-absent");
     let mut map_reduce = with(2, 2);

@@ -79,7 +79,7 @@ fn ends_and_starts_that_touch_within_tolerance_do_not_overlap() {
 #[test]
 fn rows_that_mean_nothing() {
     for (change, what) in [
-        ((|r| r.first = 3) as fn(&mut Run), "found tasks 3 to 4, expected tasks below 4"),
+        ((|r| r.first = 3) as fn(&mut Run), "found tasks 3 to 4, expected task numbers below 4"),
         (|r| r.places = vec![(3, 2)], "found 2 slots from slot 3 on"),
         (|r| r.end = 9.0, "found start 10 s and end 9 s"),
     ] {
@@ -195,7 +195,7 @@ fn a_job_after_another() {
     };
     accepts(&instance, &schedule(6.0));
     let message = refuses(&instance, &schedule(4.0), "precedence");
-    assert!(message.contains("map task 0 starts, expected job x to be done before, which happens at 6 s"));
+    assert!(message.contains("map task 0 starts before the end of job x, which is at 6 s"));
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_reduce_before_the_maps() {
         ],
     );
     let message = refuses(&instance, &schedule, "map-before-reduce");
-    assert!(message.contains("reduce task 0 starts, expected the map phase to be done before"), "{message}");
+    assert!(message.contains("reduce task 0 starts before the end of the map phase"), "{message}");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn typed_slots_are_slot_kinds_of_their_own() {
     };
     accepts(&instance, &schedule((0, 1)));
     let message = refuses(&instance, &schedule((1, 1)), "row");
-    assert!(message.contains("below slot 1"), "{message}");
+    assert!(message.contains("numbers below 1"), "{message}");
 }
 
 #[test]
@@ -277,12 +277,12 @@ fn early_reduces_wait_for_the_last_map() {
     accepts(&instance, &schedule(0.5, 21.0, 26.0));
     // Half of the maps are not done at 9 s; three quarters are only at 20 s.
     let message = refuses(&instance, &schedule(0.5, 9.0, 25.0), "map-before-reduce");
-    assert!(message.contains("expected 2 map tasks to be done before, which happens at 10 s"), "{message}");
+    assert!(message.contains("before the end of 2 map tasks, which is at 10 s"), "{message}");
     refuses(&instance, &schedule(0.75, 10.0, 25.0), "map-before-reduce");
     refuses(&instance, &schedule(1.0, 10.0, 25.0), "map-before-reduce");
     // Seconds / speed count from the last map, not from the start.
     let message = refuses(&instance, &schedule(0.5, 10.0, 15.0), "map-before-reduce");
-    assert!(message.contains("reduce task 0 is done, expected the map phase"), "{message}");
+    assert!(message.contains("reduce task 0 finishes before the end of the map phase"), "{message}");
     refuses(&instance, &schedule(0.5, 10.0, 24.0), "duration");
     refuses(&instance, &schedule(1.5, 20.0, 25.0), "slowstart");
     // Waiting is not busy: 40 + 2 * 5 slot-seconds on 4 slots over 25 s.
@@ -310,7 +310,7 @@ fn early_reduces_leave_a_generic_slot_to_the_maps() {
     let message = refuses(&instance, &early(&instance, 0.0, &all), "early-reduce");
     assert_eq!(
         message,
-        "at 10 s: flow a, job a, reduce task 1 takes a slot early, found 2 slots held by waiting reduces, expected fewer than all 2"
+        "at 10 s: flow a, job a, reduce task 1 takes a slot early, and waiting reduces hold 2 slots, expected fewer than all 2"
     );
 }
 

@@ -87,7 +87,7 @@ pub(super) fn packing_orders() -> Result<CounterexampleEntry, String> {
 pub(super) fn least_maximum() -> Result<CounterexampleEntry, String> {
     let job = |work: f64| Job::new(work, 1..=4, CostFn::linear(1.0, 0.0));
     let instance = FlexInstance::new(4, Combine::Max, vec![job(8.0), job(2.0)]);
-    let right = rap::threshold(&instance).ok_or("two jobs do not fit four slots")?;
+    let right = rap::threshold(&instance).ok_or("two jobs do not fit on four slots")?;
     let ends = |slots: &[u32]| -> Vec<f64> {
         instance.jobs().iter().zip(slots).map(|(job, &slots)| job.work / f64::from(slots)).collect()
     };
@@ -145,7 +145,7 @@ fn steps(
     greedy: &[u32],
     cost: &dyn Fn(&[u32]) -> f64,
 ) -> Result<CounterexampleEntry, String> {
-    let right = knapsack::dynamic_program(instance, 1_000_000).ok_or("two jobs do not fit four slots")?;
+    let right = knapsack::dynamic_program(instance, 1_000_000).ok_or("two jobs do not fit on four slots")?;
     let draw = |title: &str, slots: &[u32]| {
         bars(
             &format!("{title}: {slots:?} slots, cost {}", cost(slots)),

@@ -28,7 +28,7 @@ pub struct Expectation {
     pub below: Option<String>,
     /// For `below`: below this many times that of the other policy.
     pub times: Option<f64>,
-    /// From the first to the last value of what varies it rises, or falls.
+    /// From the first to the last value of the varied parameter it rises, or falls.
     pub trend: Option<Trend>,
 }
 
@@ -99,7 +99,9 @@ impl Expectation {
     /// The missing part, as a message.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.least.is_none() && self.most.is_none() && self.below.is_none() && self.trend.is_none() {
-            return Err("found nothing that is expected, expected least, most, below or trend".to_owned());
+            return Err(
+                "found an expectation without content, expected least, most, below or trend".to_owned()
+            );
         }
         if self.times.is_some() && self.below.is_none() {
             return Err("found times without below, expected both".to_owned());

@@ -81,11 +81,11 @@ pub fn page(made: &[ExperimentPage], printed: &[CounterexampleEntry]) -> String 
                 header {
                     h1 { "The papers and Slackline" }
                     p {
-                        "Every figure that the program makes again, beside what its paper says of it. A point is the mean over the seeds, \
+                        "Every figure that the program reproduces, beside the claim of its paper. A point is the mean over the seeds, \
                          the thick line its 95 % interval, the thin line goes from the least to the largest. Hollow diamonds are numbers \
                          of the paper. A verdict is computed from the rows: "
-                        b { "confirmed" } " if all that the claim asks for holds, " b { "better" } " if more does, " b { "differs" }
-                        " if something does not."
+                        b { "confirmed" } " if everything in the claim holds, " b { "better" } " if the result is better than the claim, " b { "differs" }
+                        " if something in the claim does not hold."
                     }
                     p { "Slackline " (version) "." }
                 }
@@ -142,7 +142,7 @@ fn contents(made: &[ExperimentPage], printed: &[CounterexampleEntry]) -> Markup 
                 }
             }
             @if !printed.is_empty() {
-                p { a href="#in-print" { "What the papers print that does not hold" } " (" (printed.len()) ")" }
+                p { a href="#in-print" { "Claims of the papers that do not hold" } " (" (printed.len()) ")" }
             }
         }
     }
@@ -191,7 +191,7 @@ fn rests_on(verdict: Verdict, claim: Option<&Claim>, checked: &[Checked]) -> Mar
         }
         @match (verdict, claim.and_then(|claim| claim.because.as_ref())) {
             (Verdict::Differs, Some(because)) => p { b { "Differs because: " } (because) },
-            (Verdict::Differs, None) => p { b { "Differs" } "; why is not known." },
+            (Verdict::Differs, None) => p { b { "Differs" } "; the reason is unknown." },
             (_, Some(because)) => p { (because) },
             (_, None) => "",
         }
@@ -236,8 +236,8 @@ fn numbers(experiment: &ExperimentPage, shown: &FigurePage) -> Markup {
 fn errors(printed: &[CounterexampleEntry]) -> Markup {
     html! {
         section id="in-print" {
-            h2 { "What the papers print that does not hold" }
-            p { "Each with a counterexample that the program computes when it writes this page." }
+            h2 { "Claims of the papers that do not hold" }
+            p { "Each has a counterexample, which the program computes when it writes this page." }
             @for error in printed {
                 article id=(error.id) {
                     h3 { (error.paper) ", " (error.at) }

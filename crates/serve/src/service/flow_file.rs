@@ -315,7 +315,7 @@ jobs = [
         let relative = Submit { directory: Some("x".into()), ..submit() };
         assert!(wrong(relative).contains("expected an absolute path"));
         let expanded = Submit { when: vec!["in/*".into(), "~/ready".into()], ..submit() };
-        assert!(wrong(expanded).starts_with("when: found \"~/ready\", expected the path written out"));
+        assert!(wrong(expanded).starts_with("when: found \"~/ready\", expected the full path"));
         let parameters = BTreeMap::from([("nigth".to_owned(), "1".to_owned())]);
         assert!(wrong(Submit { parameters, ..submit() }).contains("nigth"));
     }

@@ -227,7 +227,7 @@ fn quota(dir: &Path) {
     let service = Service::start(&Setup { limits, ..setup(dir) }).unwrap();
     let number = submit(&service, flow(dir, "a", "sleep 300", 2));
     let shown = until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
-    let why = "anna's tasks hold 1 slot, as many as one user may (--quota slots=1)";
+    let why = "anna's tasks hold 1 slot, the limit of one user (--quota slots=1)";
     assert_eq!(shown.flows[0].why.as_deref(), Some(why));
     let explained = service.handle().explain(number, None, None).unwrap();
     let text = in_one_line(&explained.text);

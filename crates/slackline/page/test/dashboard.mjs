@@ -449,13 +449,13 @@ async function quota() {
   let know, known = new Promise((done) => { know = done; });
   await context.route("**/api/v1/timeline*", async (route) => { await known; await route.continue(); });
   await page.reload();
-  await row(page, "waits").locator(".cell-state", { hasText: "tasks hold 1 slot, as many as one user may" }).waitFor();
+  await row(page, "waits").locator(".cell-state", { hasText: "tasks hold 1 slot, the limit of one user" }).waitFor();
   await page.getByText("As a table: the latest attempts").click();
   await page.locator("#slots caption", { hasText: "The latest 0 attempts" }).waitFor();
   know();
   await page.locator("#slots tbody tr", { hasText: "works" }).filter({ hasText: "running" }).waitFor();
   await row(page, "waits").click();
-  await dialog(page).locator("dd", { hasText: "as many as one user may" }).waitFor();
+  await dialog(page).locator("dd", { hasText: "the limit of one user" }).waitFor();
   await picture(page, "quota", false);
   assert.deepEqual(problems, []);
   await close();

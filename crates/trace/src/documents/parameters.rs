@@ -85,7 +85,7 @@ impl Parameters {
 /// Refuses values that no command, path or variable can have.
 pub(crate) fn check_value(value: &str) -> Result<(), String> {
     if value.contains(['\0', '\n', '\r']) {
-        return Err(format!("found {value:?}, expected a text without NUL and ends of lines"));
+        return Err(format!("found {value:?}, expected a text without NUL and line breaks"));
     }
     Ok(())
 }
@@ -115,7 +115,7 @@ fn parse_values(text: &str) -> Result<Vec<String>, String> {
 }
 
 fn too_many() -> String {
-    format!("found more than {VALUES_MAX} values, expected no more")
+    format!("found too many values, expected at most {VALUES_MAX}")
 }
 
 /// The values from one to another, both included: days, or whole numbers, which are as wide as the first.
@@ -178,10 +178,10 @@ mod tests {
             ("2026-03-01..7", "expected days such as"),
             ("a..b", "expected days such as"),
             ("-1..3", "expected days such as"),
-            ("1..10001", "found more than 10000 values"),
-            ("0001-01-01..9999-12-31", "found more than 10000 values"),
-            ("0..999999999999999999", "found more than 10000 values"),
-            ("a\nb", "expected a text without NUL and ends of lines"),
+            ("1..10001", "found too many values, expected at most 10000"),
+            ("0001-01-01..9999-12-31", "found too many values, expected at most 10000"),
+            ("0..999999999999999999", "found too many values, expected at most 10000"),
+            ("a\nb", "expected a text without NUL and line breaks"),
         ] {
             let found = values(text).unwrap_err();
             assert!(found.contains(expected), "{text}: {found}");

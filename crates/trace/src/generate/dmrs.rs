@@ -43,8 +43,9 @@ pub(super) const GENERATOR: Generator = Generator {
             "what the jobs do; auto is terasort for elephants, else wordcount",
         )
         .or_word("auto"),
-        Param::new("map-rate", "auto", RATE, "seconds of map work a MB of input at speed 1").or_word("auto"),
-        Param::new("reduce-rate", "auto", RATE, "seconds of reduce work a MB of input at speed 1")
+        Param::new("map-rate", "auto", RATE, "seconds of map work per MB of input at speed 1")
+            .or_word("auto"),
+        Param::new("reduce-rate", "auto", RATE, "seconds of reduce work per MB of input at speed 1")
             .or_word("auto"),
         Param::new(
             "weights",

@@ -50,8 +50,13 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("map-only", "0.34", Values::Real(0.0, 1.0), "share of jobs without reduces"),
         Param::new("maps-per-reduce", "16", Values::Real(1.0, 1e9), "maps for each reduce"),
         DURATIONS,
-        Param::new("machines", "auto", Values::Count(1, 1_000_000), "machines; auto: 3000 a 16 million maps")
-            .or_word("auto"),
+        Param::new(
+            "machines",
+            "auto",
+            Values::Count(1, 1_000_000),
+            "machines; auto: 3000 per 16 million maps",
+        )
+        .or_word("auto"),
         Param::new("map-slots", "auto", Values::Count(1, 1000), "map slots of each machine; auto by load")
             .or_word("auto"),
         Param::new(

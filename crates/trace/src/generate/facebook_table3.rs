@@ -31,7 +31,7 @@ pub(super) const GENERATOR: Generator = Generator {
     params: &[
         Param::new("jobs", "50", Values::Count(1, 1_000_000), "jobs; the paper uses 50, 100 and 150"),
         Param::new("first-bin", "1..25", Values::Counts(1, 25), "maps of a job of the first bin"),
-        Param::new("reduces", "0.05..0.25", Values::Reals(0.0, 10.0), "reduces of a job over its maps"),
+        Param::new("reduces", "0.05..0.25", Values::Reals(0.0, 10.0), "reduces of a job divided by its maps"),
         DURATIONS,
         machines_param("19"),
         map_slots_param("3"),

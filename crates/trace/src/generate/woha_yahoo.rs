@@ -39,7 +39,7 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("fan-in", "3", Values::Count(1, 10_000), "most predecessors of a job"),
         Param::new("fan-out", "4", Values::Count(1, 10_000), "most successors of a job, where possible"),
         Param::new("gap", "240", Values::Seconds(0.0, 1e6), "mean seconds between submissions"),
-        Param::new("deadlines", "3", Values::Real(0.0, 1e6), "relative deadline over the time alone"),
+        Param::new("deadlines", "3", Values::Real(0.0, 1e6), "relative deadline divided by the time alone"),
         woha::MAPS,
         woha::REDUCES,
         woha::MAP_SECONDS,

@@ -39,7 +39,7 @@ const JOB_ROWS: Param = Param::new(
     "job-rows",
     "100000",
     Values::Count(1, 1_000_000_000),
-    "read as a stream: rows without a word of a job after which it is complete",
+    "in a stream: a job is complete after this number of rows of other jobs",
 );
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -220,7 +220,7 @@ impl Rows {
             }
             Ok((start, seconds)) => {
                 if cells[4] == "Failed" {
-                    diagnostics.add(line.number, "task that failed, kept with the time that it took");
+                    diagnostics.add(line.number, "task that failed, kept with its run time");
                 }
                 let instances = instances.filter(|&n| n >= 1.0).unwrap_or_else(|| {
                     diagnostics.add(line.number, "no number of instances, given 1");
@@ -264,7 +264,7 @@ impl Rows {
     /// Takes a job as complete, unless none of its tasks ran.
     fn close(&mut self, mut job: Job, diagnostics: &mut Diagnostics) {
         let Some(release) = job.release else {
-            diagnostics.add_flow(job.line, "job of which no task ran, left out");
+            diagnostics.add_flow(job.line, "job without a task that ran, left out");
             return;
         };
         self.releases.remove(&(release, job.line));
@@ -290,8 +290,7 @@ fn other_table(columns: usize) -> String {
     let expected = "expected the 9 columns of batch_task.csv of Alibaba's cluster trace of 2018";
     match columns {
         8 => format!(
-            "found a row of 8 columns, as batch_task.csv of Alibaba's cluster trace of 2017 has, which does not say what \
-             comes after what; {expected}"
+            "found a row of 8 columns, as batch_task.csv of Alibaba's cluster trace of 2017 has, which has no dependencies; {expected}"
         ),
         14 => format!("found a row of 14 columns, as batch_instance.csv of Alibaba's trace has, {expected}"),
         n => format!("found a row of {n} columns, {expected}"),

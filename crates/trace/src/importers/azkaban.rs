@@ -106,7 +106,7 @@ fn drafts(flat: FlatGraph, side: &Side, diagnostics: &mut Diagnostics) -> Vec<Jo
         if job.is_conditional {
             diagnostics.add(
                 1,
-                "condition that is not evaluated: its job runs when all that it comes after are over",
+                "condition that is not evaluated: its job runs when all its dependencies have finished",
             );
         }
         let known = side.action(&job.name);

@@ -113,7 +113,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
                 let kind: String = kind.chars().take(60).collect();
                 diagnostics.add_flow(
                     1,
-                    &format!("job of a profile of type {kind:?}, which gives no time, left out"),
+                    &format!("job with a profile of type {kind:?}, which has no duration, left out"),
                 );
                 continue;
             }
@@ -129,7 +129,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
         }
         let walltime = job.walltime.filter(|walltime| *walltime >= 0.0 && *walltime < delay);
         if walltime.is_some() {
-            diagnostics.add_flow(1, "job that takes longer than its walltime, ended then");
+            diagnostics.add_flow(1, "job that takes longer than its walltime, cut to its walltime");
         }
         if job.res == 0 {
             diagnostics.add_flow(1, "job without resources, given 1");
@@ -146,7 +146,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
     }
     if flows.is_empty() {
         let left_out = diagnostics.into_vec().into_iter().map(|d| format!("{} {}", d.count, d.what));
-        let mut what = "found no job that gives a time, expected profiles that are delays".to_owned();
+        let mut what = "found no job with a duration, expected profiles of type delay".to_owned();
         for more in left_out {
             what += "; ";
             what += &more;
@@ -207,7 +207,11 @@ fn seconds<'a>(
                 sum += part_seconds;
             }
             let total = sum * repeat;
-            if total.is_finite() { Ok(total) } else { wrong("found more seconds than there are".to_owned()) }
+            if total.is_finite() {
+                Ok(total)
+            } else {
+                wrong("found a sum of seconds that is not finite".to_owned())
+            }
         }
         kind => Err(NoTimeReason::Kind(kind)),
     }
@@ -255,9 +259,9 @@ mod tests {
         assert_eq!(
             said,
             [
-                ("job that takes longer than its walltime, ended then", 1),
+                ("job that takes longer than its walltime, cut to its walltime", 1),
                 ("job without resources, given 1", 1),
-                ("job of a profile of type \"ParallelTaskProfile\", which gives no time, left out", 2),
+                ("job with a profile of type \"ParallelTaskProfile\", which has no duration, left out", 2),
             ]
         );
         assert_eq!(imported.source.places(&["flows[2].jobs[0].map"])[0].unwrap().line, 5);
@@ -278,7 +282,7 @@ mod tests {
         assert!(error("\"subtime\": 0,", "\"subtime\": -1,").starts_with("w.json:4:"));
         let none = error("\"profile\": \"nap", "\"profile\": \"work\", \"was\": \"nap");
         assert!(
-            none.contains("found no job that gives a time") && none.contains("5 job of a profile of type"),
+            none.contains("found no job with a duration") && none.contains("5 job with a profile of type"),
             "{none}"
         );
     }

@@ -166,16 +166,16 @@ impl Log {
         let diagnostics = &mut self.diagnostics;
         if job.failed {
             let what = if self.drop_failed {
-                "without success, left out (failed-jobs)"
+                "failed or killed, left out (failed-jobs)"
             } else {
-                "without success, kept with what the tasks took"
+                "failed or killed, kept with the time that its tasks took"
             };
             diagnostics.add_of("job", 1, job.line, what);
             if self.drop_failed {
                 return;
             }
         }
-        diagnostics.add_of("task", job.located, job.line, "with input in known places, which are ignored");
+        diagnostics.add_of("task", job.located, job.line, "with known input locations, which are ignored");
         self.map_reduce |= is_of_hadoop_1(&job.id);
         self.jobs.extend(convert_job(job, diagnostics));
     }
@@ -184,7 +184,12 @@ impl Log {
     pub(super) fn finish(mut self, file: &str, topology: Option<&Topology>) -> Output {
         rename_copies(&mut self.jobs, &mut self.diagnostics);
         for pair in self.jobs.windows(2).filter(|pair| pair[1].submitted < pair[0].submitted) {
-            self.diagnostics.add_of("job", 1, pair[1].line, "submitted before the one above, sorted");
+            self.diagnostics.add_of(
+                "job",
+                1,
+                pair[1].line,
+                "submitted before the job above it, moved into order",
+            );
         }
         self.jobs.sort_by_key(|job| job.submitted);
         let first = self.jobs.first().map_or(0, |job| job.submitted);
@@ -255,7 +260,7 @@ fn rename_copies(jobs: &mut [ImportedJob], diagnostics: &mut Diagnostics) {
         let count = seen.entry(job.id.clone()).or_default();
         *count += 1;
         if *count > 1 {
-            diagnostics.add_of("job", 1, job.line, "with an id that the log had before, numbered");
+            diagnostics.add_of("job", 1, job.line, "with the id of an earlier job, renamed with a number");
             job.id = format!("{} ({count})", job.id);
         }
     }
@@ -269,7 +274,7 @@ fn convert_job(job: LoggedJob, diagnostics: &mut Diagnostics) -> Option<Imported
         repair(&mut task.attempts, line, diagnostics);
         match successful_attempt(&task.attempts) {
             Some(counts) => tasks[usize::from(task.phase == PhaseKind::Reduce)].push((task, counts)),
-            None => diagnostics.add_of("task", 1, line, "not run for any known time, left out"),
+            None => diagnostics.add_of("task", 1, line, "without a known run time, left out"),
         }
     }
     if tasks.iter().all(Vec::is_empty) {
@@ -279,7 +284,7 @@ fn convert_job(job: LoggedJob, diagnostics: &mut Diagnostics) -> Option<Imported
     let starts = tasks.iter().flatten().flat_map(|(task, _)| &task.attempts);
     let earliest = starts.filter_map(|attempt| attempt.start).min();
     let submitted = job.submitted.or_else(|| {
-        diagnostics.add_of("job", 1, line, "without a time of submission, taken from the first attempt");
+        diagnostics.add_of("job", 1, line, "without a submit time, given the start of its first attempt");
         earliest
     })?;
     let [maps, reduces] = tasks;
@@ -319,7 +324,7 @@ fn repair(attempts: &mut [LoggedAttempt], line: u32, diagnostics: &mut Diagnosti
         if let (Some(start), Some(end)) = (attempt.start, attempt.end)
             && end < start
         {
-            diagnostics.add_of("attempt", 1, line, "ended before the beginning, taken as 0 s long");
+            diagnostics.add_of("attempt", 1, line, "ended before its start, counted as 0 s long");
             attempt.end = Some(start);
         }
     }
@@ -352,7 +357,7 @@ fn attempt_seconds(
             "reduce",
             1,
             line,
-            "done before the last map of the job, taken as 0 s long and to end with it",
+            "finished before the last map of its job, counted as 0 s long at the end of that map",
         );
         return 0.0;
     }
@@ -360,7 +365,7 @@ fn attempt_seconds(
         "reduce",
         1,
         line,
-        "early on a slot, before the last map was done, counted from then on",
+        "started before the last map finished, counted from the end of the map phase",
     );
     seconds(last_map, end)
 }
@@ -392,7 +397,7 @@ fn recorded(
                 "task",
                 1,
                 line,
-                "without a successful attempt, taken to last as long as the longest",
+                "without a successful attempt, given the duration of the longest",
             );
         }
         for (k, attempt) in task.attempts.into_iter().enumerate() {
@@ -405,11 +410,16 @@ fn recorded(
                     "attempt",
                     1,
                     line,
-                    "begun before the job was submitted, recorded as from then on",
+                    "started before the job was submitted, recorded from the submission on",
                 );
             }
             if attempt.outcome != Outcome::Done {
-                diagnostics.add_of("attempt", 1, line, "failed or killed, recorded only");
+                diagnostics.add_of(
+                    "attempt",
+                    1,
+                    line,
+                    "failed or killed, kept in the recorded schedule only",
+                );
             }
             let (start, end) = (start.max(submitted), end.max(submitted));
             let LoggedAttempt { host, outcome, .. } = attempt;

@@ -106,12 +106,12 @@ pub fn read_folder(
     let importer = *found.ok_or_else(|| {
         let n = folder.files().len();
         let of_none =
-            || format!("found a folder of {n} files of no format that is known, expected {}", one_of(&known));
+            || format!("found a folder of {n} files in no known format, expected {}", one_of(&known));
         wrong(from.map_or_else(of_none, |from| unknown_format(from, &known)))
     })?;
     let Some(reader) = importer.folder else {
         return Err(wrong(format!(
-            "found a folder, expected a file: the format {} has none, as {} have",
+            "found a folder, expected a file for the format {} (a folder can be {})",
             importer.name,
             one_of(&known)
         )));
@@ -131,7 +131,7 @@ fn only_format_of<'i>(folder: &Folder, importers: &'i Importers) -> Result<Optio
     let found: Vec<&Importer> = importers.of_folder(folder).collect();
     let [one, other, ..] = found[..] else { return Ok(found.first().copied()) };
     let what = format!(
-        "found files of the formats {} and {}, expected those of one; --from reads those of the one it names",
+        "found files of the formats {} and {}, expected one format: choose it with --from",
         one.name, other.name
     );
     Err(TraceError::input(folder.name(), None, what))

@@ -17,8 +17,7 @@ use crate::reading::source::SourceMap;
 
 /// The parameter of importers with random draws: the seed of the program (`--seed`), recorded if it affected
 /// the workload.
-pub const SEED: Param =
-    Param::new("seed", "0", Values::Count(0, u64::MAX), "seed of everything that is drawn");
+pub const SEED: Param = Param::new("seed", "0", Values::Count(0, u64::MAX), "seed of all random numbers");
 
 /// A format of workloads, with its readers.
 #[derive(Clone, Copy, Debug)]

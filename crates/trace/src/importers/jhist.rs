@@ -111,7 +111,7 @@ fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceEr
         };
         read += 1;
         if !jobs.insert((job.id.clone(), job.submitted)) {
-            log.diagnostics.add_file(name, "of a job of which another file is, left out");
+            log.diagnostics.add_file(name, "of the same job as another file, left out");
             continue;
         }
         if let Some(conf) = configuration(name).filter(|conf| folder.has(conf)) {
@@ -278,7 +278,7 @@ fn history(file: &str, text: &str, log: &mut Log) -> Result<LoggedJob, TraceErro
             Err(error) if is_cut(&error) && !reader.job.id.is_empty() => {
                 let line =
                     error.faults().list.first().and_then(|fault| fault.place).map_or(1, |place| place.line);
-                log.diagnostics.add_of("file", 1, line, "cut off within an event, read up to there");
+                log.diagnostics.add_of("file", 1, line, "cut off within an event, read up to that event");
                 break;
             }
             Err(error) => return Err(error),
@@ -394,7 +394,7 @@ impl Reader {
 
     fn finish(mut self, log: &mut Log) -> LoggedJob {
         if !self.is_over {
-            let what = "without an end in the log, kept with what there is";
+            let what = "without an end in the log, kept as far as the log goes";
             log.diagnostics.add_of("job", 1, self.job.line, what);
         }
         for (task, attempt) in std::mem::take(&mut self.attempts).into_values() {

@@ -68,7 +68,7 @@ pub(super) fn each_line(
             Ok(true) => take(lines.number, &lines.text, diagnostics)?,
             Ok(false) => return Ok(()),
             Err(_) if lines.number > 1 => {
-                diagnostics.add(lines.number, "file that cannot be read to its end, read as far as it goes");
+                diagnostics.add(lines.number, "file with a damaged end, read up to the damage");
                 return Ok(());
             }
             Err(error) => return Err(error),

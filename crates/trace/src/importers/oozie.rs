@@ -44,14 +44,19 @@ pub(super) const ACTIONS: Param = Param::new(
     "actions",
     "",
     Values::TextOfFile,
-    "TOML or JSON with the task counts and seconds of actions, which a workflow does not say",
+    "TOML or JSON with the task counts and seconds of actions, which a workflow does not have",
 );
 
 pub(super) const IMPORTER: Importer = Importer {
     params: &[
         Param::new("properties", "", Values::TextOfFile, "job.properties of the workflow"),
         ACTIONS,
-        Param::new("cases", "", Values::Text("decision=target after commas"), "which way to go at decisions"),
+        Param::new(
+            "cases",
+            "",
+            Values::Text("decision=target after commas"),
+            "the path to take at each decision",
+        ),
     ],
     // An empty text is no side file.
     shaped: |settings, name| !settings.text(name).is_empty(),
@@ -111,7 +116,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
         jobs.push(JobDraft { after, ..reader.job(&items[item], &side)? });
     }
     if jobs.is_empty() {
-        return Err(xml.error(root, "found no action on the way from start to end, expected at least one"));
+        return Err(xml.error(root, "found no action on the path from start to end, expected at least one"));
     }
     let actions = || items.iter().filter(|i| matches!(i.kind, Kind::Action { .. })).map(|i| i.name.as_str());
     side.refuse_unknown(actions)?;

@@ -113,7 +113,7 @@ impl ImportOptions {
         let is_other =
             |name: &&String| *name != SEED.name && importer.params.iter().all(|param| param.name != **name);
         let others: Vec<&str> = self.values.keys().filter(is_other).map(String::as_str).collect();
-        let what = format!("{}: not for the format {}, without effect", others.join(", "), importer.name);
+        let what = format!("{}: no option of the format {}, ignored", others.join(", "), importer.name);
         (!others.is_empty()).then_some(Diagnostic {
             what,
             of: "option",

@@ -36,12 +36,7 @@ const KIND: &str = "a job of a Rumen trace";
 pub(super) const IMPORTER: Importer = Importer {
     endings: &["json"],
     params: &[
-        Param::new(
-            "topology",
-            "",
-            Values::TextOfFile,
-            "topology file of the cluster that a trace of Rumen is from",
-        ),
+        Param::new("topology", "", Values::TextOfFile, "topology file of the cluster of a Rumen trace"),
         FAILED_JOBS,
         JOB_SKEW,
     ],
@@ -127,18 +122,19 @@ impl LoggedObjects for Trace {
         let listed = |tasks: &Option<Vec<Task>>| tasks.as_ref().map_or(0, Vec::len) as u64;
         let missing = announced(job.total_maps).saturating_sub(listed(&job.map_tasks))
             + announced(job.total_reduces).saturating_sub(listed(&job.reduce_tasks));
-        log.diagnostics.add_of("task", missing, line, "announced by the job and not in the log, left out");
+        log.diagnostics.add_of(
+            "task",
+            missing,
+            line,
+            "counted by the job but not listed in the log, left out",
+        );
         log.add(logged(job, line));
         Ok(true)
     }
 
     fn machines(&mut self, diagnostics: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError> {
         let named = self.topology.as_ref().map_or(0, Topology::len) as u64;
-        diagnostics.add_all(
-            "machine",
-            named,
-            "of the topology, which does not say how many slots they have: ignored",
-        );
+        diagnostics.add_all("machine", named, "in the topology, which has no slot counts: ignored");
         Ok(Vec::new())
     }
 }

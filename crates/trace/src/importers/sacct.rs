@@ -32,13 +32,18 @@ pub(super) const TIME_ZONE: Param = Param::new(
     "time-zone",
     "UTC",
     Values::Text("the name of a time zone such as Europe/Berlin"),
-    "time zone of clock times in a log that name none",
+    "time zone of the clock times in a log without one",
 );
 
 pub(super) const IMPORTER: Importer = Importer {
     params: &[SLOT_CORES, TIME_ZONE],
     lines: Some(open),
-    ..Importer::new("sacct", "accounts of Slurm: what sacct --parsable2 prints", looks_like, import)
+    ..Importer::new(
+        "sacct",
+        "accounting records of Slurm, as printed by sacct --parsable2",
+        looks_like,
+        import,
+    )
 };
 
 /// Final and current states of jobs, beside `COMPLETED`.
@@ -126,7 +131,10 @@ impl Columns {
         let find = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
         let lacks = |what: &str| {
             let advice = "--format=JobID,JobName,User,Partition,State,Submit,Elapsed,AllocCPUS";
-            line.error(1, format!("found no column {what}, expected what sacct --parsable2 {advice} prints"))
+            line.error(
+                1,
+                format!("found no column {what}, expected the output of sacct --parsable2 {advice}"),
+            )
         };
         let start_end = find("Start").zip(find("End"));
         let elapsed_time = find("ElapsedRaw").or_else(|| find("Elapsed"));
@@ -225,7 +233,7 @@ impl LineImport for Rows {
         if self.columns.is_some() {
             return Ok(LineContent::Nothing);
         }
-        Err(TraceError::input(file, None, "found nothing, expected what sacct --parsable2 prints"))
+        Err(TraceError::input(file, None, "found nothing, expected the output of sacct --parsable2"))
     }
 }
 
@@ -250,7 +258,7 @@ impl Rows {
         last.submit = submit;
         if flow.id == last.id {
             last.times += 1;
-            diagnostics.add(line, "another record of the job above, which was queued again: a separate flow");
+            diagnostics.add(line, "another record of the job above, which was requeued: a separate flow");
             flow.id = format!("{}~{}", last.id, last.times);
         } else {
             (last.id, last.times) = (flow.id.clone(), 1);
@@ -280,7 +288,7 @@ fn flow(
     let left_out = match (state, elapsed_time) {
         (Some((k, state)), _) if k >= STATES.len() - OPEN => Some(format!("{state}, left out")),
         (Some((_, state)), None | Some(0.0)) => Some(format!("{state} before it ran, left out")),
-        (_, None) => Some("no time that it ran, left out".to_owned()),
+        (_, None) => Some("no run time, left out".to_owned()),
         _ => None,
     };
     let submit = row.time(columns.submit, zone)?;
@@ -291,10 +299,10 @@ fn flow(
     };
     match (state, word) {
         (Some((_, state)), _) => {
-            diagnostics.add(number, &format!("{state}, kept with the time that it ran"));
+            diagnostics.add(number, &format!("{state}, kept with its run time"));
         }
         (None, Some("COMPLETED") | None) => {}
-        (None, Some(_)) => diagnostics.add(number, "state that is not known, kept with the time that it ran"),
+        (None, Some(_)) => diagnostics.add(number, "unknown state, kept with its run time"),
     }
     let cores = columns.cores.iter().flatten().find_map(|&column| cores(row.cell(column)?));
     let cores = cores.unwrap_or_else(|| {
@@ -405,12 +413,12 @@ JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS
             [
                 ("step of a job, left out", 1),
                 ("job name with | in it", 1),
-                ("TIMEOUT, kept with the time that it ran", 1),
+                ("TIMEOUT, kept with its run time", 1),
                 ("PENDING, left out", 1),
                 ("CANCELLED before it ran, left out", 1),
-                ("CANCELLED, kept with the time that it ran", 1),
+                ("CANCELLED, kept with its run time", 1),
                 ("no number of processors, given 1", 1),
-                ("another record of the job above, which was queued again: a separate flow", 1),
+                ("another record of the job above, which was requeued: a separate flow", 1),
                 ("RUNNING, left out", 1),
                 ("submitted before the row above, kept as it is", 1),
             ]
@@ -461,7 +469,9 @@ JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS
             error(&format!("{head}1|5|1:x\n")).starts_with("week.txt:2:5: found \"1:x\", expected a time")
         );
         assert!(error("JobID|State\n1|COMPLETED\n").starts_with("week.txt:1:1: found no column Elapsed"));
-        assert!(error("JobID|Elapsed\n1|1:00\n").contains("found no column Submit, expected what sacct"));
+        assert!(
+            error("JobID|Elapsed\n1|1:00\n").contains("found no column Submit, expected the output of sacct")
+        );
     }
 
     /// Found by damaged inputs: a partition that no document can name was refused without a place.

@@ -47,7 +47,7 @@ const MILLIS_MAX: i64 = 31_557_600_000_000;
 pub(super) const IMPORTER: Importer = Importer {
     endings: &["json"],
     params: &[
-        Param::new("nodes", "", Values::TextOfFile, "file of nodes that goes with a trace of SLS"),
+        Param::new("nodes", "", Values::TextOfFile, "file of nodes of an SLS trace"),
         FAILED_JOBS,
         JOB_SKEW,
     ],
@@ -189,7 +189,7 @@ fn add(object: &Object<'_>, job: &Job, number: u64, log: &mut Log) {
     let line = object.line();
     let listed = job.tasks.as_deref().unwrap_or_default();
     let delayed = listed.iter().filter(|task| task.delay.is_some_and(|delay| delay != 0)).count() as u64;
-    log.diagnostics.add_of("task", delayed, line, "asked for after a delay, which is ignored");
+    log.diagnostics.add_of("task", delayed, line, "requested with a delay, which is ignored");
     for copy in 0..job.count.unwrap_or(1) {
         let id = job.id.clone().unwrap_or_else(|| format!("job_{number}"));
         let start = job.start.filter(|start| (0..=MILLIS_MAX).contains(start));

@@ -112,7 +112,7 @@ impl WorkloadStream {
         let Some((mut flow, line)) = self.read.pop_front() else { return Ok(None) };
         let is_known = |pool: &String| self.head.pools.iter().any(|known| known.id == *pool);
         if !self.importer.is_native() && flow.pool.take_if(|pool| !is_known(pool)).is_some() {
-            let what = "of a pool, which is only known when a log is read as a whole: taken as of none";
+            let what = "with a pool, which is ignored in a stream";
             self.diagnostics.add_flow(line, what);
         }
         Ok(Some((flow, line)))

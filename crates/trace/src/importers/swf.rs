@@ -185,8 +185,8 @@ impl Rows {
             return Ok(None);
         };
         match status {
-            Some(0) => diagnostics.add(number, "failed, kept with the time that it ran"),
-            Some(5) => diagnostics.add(number, "cancelled while it ran, kept with the time that it ran"),
+            Some(0) => diagnostics.add(number, "failed, kept with its run time"),
+            Some(5) => diagnostics.add(number, "cancelled while it ran, kept with its run time"),
             _ => {}
         }
         if row.number(Column::Preceding)?.is_some_and(|job| job > 0.0) {
@@ -317,10 +317,10 @@ mod tests {
         assert_eq!(
             said,
             [
-                ("failed, kept with the time that it ran", 8),
+                ("failed, kept with its run time", 8),
                 ("cancelled before it ran, left out", 9),
                 ("comes after another job (column 17), released when it was submitted", 10),
-                ("cancelled while it ran, kept with the time that it ran", 11),
+                ("cancelled while it ran, kept with its run time", 11),
                 ("submitted before the row above, kept as it is", 11),
                 ("no number of processors, given 1", 11),
                 ("part of a job that has its own line (status 2 to 4), left out", 12),

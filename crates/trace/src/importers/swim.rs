@@ -183,7 +183,8 @@ impl LineImport for Rows {
             if row.submit < before {
                 diagnostics.add(number, "submitted before the row above, kept as it is");
             } else if row.gap.is_none_or(|gap| (row.submit - before - gap).abs() > 1e-6) {
-                diagnostics.add(number, "gap is not the difference of submit times, the times were kept");
+                diagnostics
+                    .add(number, "gap is not the difference of the submit times, the submit times are kept");
             }
         }
         self.before = Some(row.submit);
@@ -275,7 +276,7 @@ fn reduces(row: &Row<'_>, line: u32, assumed: &Assumptions, diagnostics: &mut Di
     let wanted = ((bytes + each / 2) / each).max(1);
     let most = assumed.reduces_max;
     if wanted > u128::from(most) {
-        diagnostics.add(line, &format!("more reduces than {most} by size, given {most} (reduces-max)"));
+        diagnostics.add(line, &format!("more than {most} reduces by size, given {most} (reduces-max)"));
         return most;
     }
     wanted as u32
@@ -354,8 +355,8 @@ mod tests {
                 "1 row: no bytes at all, given one map task (first at line 1)",
                 "1 row: negative bytes, taken as 0 (first at line 2)",
                 "1 row: submitted before the row above, kept as it is (first at line 2)",
-                "1 row: gap is not the difference of submit times, the times were kept (first at line 3)",
-                "1 row: more reduces than 1000 by size, given 1000 (reduces-max) (first at line 3)",
+                "1 row: gap is not the difference of the submit times, the submit times are kept (first at line 3)",
+                "1 row: more than 1000 reduces by size, given 1000 (reduces-max) (first at line 3)",
             ]
         );
         assert_eq!(tasks(imported.draft.flows[2].jobs[0].reduce.as_ref()).unwrap().0, 1000);

@@ -19,7 +19,7 @@ const REMOVED: [(&str, &str); 1] = [("ballista", BALLISTA)];
 /// The message for a format that no importer has.
 pub fn unknown_format(found: &str, known: &[&str]) -> String {
     match REMOVED.iter().find(|(name, _)| *name == found) {
-        Some((_, what)) => format!("found {what}, which is not read here, expected {}", one_of(known)),
+        Some((_, what)) => format!("found {what}, which Slackline does not read, expected {}", one_of(known)),
         None => unknown("format", found, known),
     }
 }
@@ -34,13 +34,13 @@ pub(crate) fn unreadable_file(file: &str, text: &str, importers: &Importers) -> 
             TraceError::input(
                 file,
                 place,
-                format!("found {name}, which is not read here, expected {expected}"),
+                format!("found {name}, which Slackline does not read, expected {expected}"),
             )
         }
         None => TraceError::input(
             file,
             None,
-            format!("found neither a known file name nor a known content, expected {expected}"),
+            format!("found no known file name and no known content, expected {expected}"),
         ),
     }
 }
@@ -73,8 +73,7 @@ pub(crate) fn not_a_document(
     let more = if table.len() > FIELDS { ", …" } else { "" };
     let known: Vec<&str> = importers.names().collect();
     let what = format!(
-        "found a document with the fields {}{more}, of no format that is known here, expected one of ours with \
-         `slackline` and `flows`, or {}",
+        "found a document with the fields {}{more}, in no known format, expected a Slackline document with `slackline` and `flows`, or {}",
         fields.join(", "),
         one_of(&known)
     );
@@ -111,13 +110,13 @@ mod tests {
                 "CapacityScheduler",
             ),
             ("c.xml", "<configuration><property></property>", "a configuration file of Hadoop"),
-            ("x.txt", "JobID    JobName\n-------- -------\n", "what sacct prints without --parsable2"),
+            ("x.txt", "JobID    JobName\n-------- -------\n", "the output of sacct without --parsable2"),
             ("-", "{\"ev\":\"JobStart\",\"version\":1,\"data\":{}}\n", "an event log of Ballista"),
             ("x.txt", "150 526\n1 0 2 3 4 1 7:5.0\n", "a trace of coflows"),
         ] {
             let found = error(name, text.as_bytes());
             assert!(found.starts_with(&format!("{name}:1:1: found ")) && found.contains(expected), "{found}");
-            assert!(found.contains("which is not read here, expected one of toml"), "{found}");
+            assert!(found.contains("which Slackline does not read, expected one of toml"), "{found}");
         }
         for (bytes, expected) in [
             (
@@ -151,11 +150,11 @@ mod tests {
     fn an_unknown_document_is_recognised_by_its_fields() {
         assert_eq!(
             error("w.json", br#"{"jobs": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7}"#)
-                .split(", of no format")
+                .split(", in no known format")
                 .next(),
             Some("w.json:1:1: found a document with the fields jobs, b, c, d, e, f, …")
         );
-        assert!(error("w.yaml", b"jobs: 1\n").contains("with the fields jobs, of no format"));
+        assert!(error("w.yaml", b"jobs: 1\n").contains("with the fields jobs, in no known format"));
         // A text that may be meant as one of our documents gets the usual errors.
         assert!(error("w.json", br#"{"flows": []}"#).contains("missing field `slackline`"));
         assert!(error("w.json", br#"{"slackline": 1, "flowz": []}"#).contains("unknown field `flowz`"));

@@ -67,7 +67,7 @@ pub(super) const IMPORTER: Importer = Importer {
         "missing-inputs",
         "refuse",
         Values::Choice(&["refuse", "assume"]),
-        "inputs that no job writes and no dataset declares: an error, or taken as there",
+        "inputs that no job writes and no dataset declares: an error, or assumed to exist",
     )],
     // A refusal has no effect on the workload.
     shaped: |settings, _| settings.choice("missing-inputs") == "assume",
@@ -124,7 +124,7 @@ struct Job<'a, 'd> {
 
 struct Reader<'x> {
     xml: &'x Xml<'x>,
-    /// Whether inputs that no job writes and no dataset declares are taken as there.
+    /// Whether inputs that no job writes and no dataset declares are assumed to exist.
     assume_missing: bool,
     diagnostics: Diagnostics,
     marks: Vec<(String, Place)>,
@@ -395,8 +395,10 @@ impl Reader<'_> {
             after.push(mine);
         }
         if let Some((k, node)) = cycle(&after) {
-            let what =
-                format!("found a cycle: job {:?} reads what is made from what it writes", jobs[k].draft.id);
+            let what = format!(
+                "found a cycle: job {:?} reads data that is made from its own output",
+                jobs[k].draft.id
+            );
             return Err(xml.error(node, what));
         }
         let ids: Vec<String> = jobs.iter().map(|job| job.draft.id.clone()).collect();
@@ -418,11 +420,11 @@ impl Reader<'_> {
     fn missing(&mut self, path: &str, node: Node<'_, '_>) -> Result<(), TraceError> {
         if self.assume_missing {
             let line = self.xml.place(node.range().start).line;
-            self.diagnostics.add(line, "input that no job writes and no dataset declares, taken as there");
+            self.diagnostics.add(line, "input that no job writes and no dataset declares, assumed to exist");
             return Ok(());
         }
         let what = format!(
-            "found input {path:?} that no job writes, expected <dataset path={path:?}/> if it is there before (or import option missing-inputs = assume)"
+            "found input {path:?} that no job writes, expected <dataset path={path:?}/> if it exists in advance (or import option missing-inputs = assume)"
         );
         Err(self.xml.error(node, what))
     }

@@ -17,21 +17,21 @@ pub(super) use lines::LINES;
 
 pub(super) const TOML: Importer = importer(
     Format::Toml,
-    "our own document as TOML",
+    "a Slackline document as TOML",
     |text| Format::Toml.looks_like(text),
     |input, _| read(input, Format::Toml),
 );
 
 pub(super) const JSON: Importer = importer(
     Format::Json,
-    "our own document as JSON",
+    "a Slackline document as JSON",
     |text| Format::Json.looks_like(text),
     |input, _| read(input, Format::Json),
 );
 
 pub(super) const YAML: Importer = importer(
     Format::Yaml,
-    "our own document as YAML",
+    "a Slackline document as YAML",
     |text| Format::Yaml.looks_like(text),
     |input, _| read(input, Format::Yaml),
 );

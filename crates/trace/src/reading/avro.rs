@@ -124,7 +124,7 @@ impl Types {
                 let known = self.named.get(&full(name, namespace)).or_else(|| self.named.get(name));
                 return known
                     .copied()
-                    .ok_or_else(|| format!("found type {name:?} in a schema, which it has not"));
+                    .ok_or_else(|| format!("found type {name:?} in a schema, which does not define it"));
             }
         };
         Ok(self.push(plain))
@@ -259,7 +259,7 @@ impl Reader<'_> {
         }
         let types = self.types;
         let none = |what: &str, number: i64| {
-            DecodeError::Wrong(format!("found {what} {number}, which its type has not"))
+            DecodeError::Wrong(format!("found {what} {number}, which its type does not have"))
         };
         Ok(match &types.table[of] {
             Type::Null => Value::Null,
@@ -441,7 +441,7 @@ pub(crate) mod tests {
             as_json("f", &bytes).unwrap().unwrap_err().to_string()
         };
         let symbols = r#"{"type":"enum","name":"K","symbols":["A"]}"#;
-        assert_eq!(error(symbols, &[0, 2]), "f: at byte 57: found symbol 1, which its type has not");
+        assert_eq!(error(symbols, &[0, 2]), "f: at byte 57: found symbol 1, which its type does not have");
         assert!(
             error(r#"{"type":"array","items":"null"}"#, &[0xfe, 0xff, 0xff, 0xff, 0x0f, 0])
                 .contains("without end")

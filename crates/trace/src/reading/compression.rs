@@ -150,7 +150,7 @@ fn describe(error: &io::Error) -> io::Error {
     match kind {
         io::ErrorKind::UnexpectedEof => io::Error::new(kind, "the end within a block"),
         io::ErrorKind::Other | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
-            damaged("a block that is none")
+            damaged("a block that cannot be unpacked")
         }
         kind => kind.into(),
     }
@@ -259,9 +259,7 @@ impl<R: BufRead> Frames<R> {
     fn end_frame(&mut self) -> io::Result<()> {
         self.started = false;
         match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {
-            (Some(written), Some(found)) if written != found => {
-                Err(damaged("a frame whose check sum is another one"))
-            }
+            (Some(written), Some(found)) if written != found => Err(damaged("a frame with a wrong checksum")),
             _ => Ok(()),
         }
     }

@@ -182,8 +182,7 @@ impl Flows<'_> {
             }
             if job.map.is_none() && job.reduce.is_none() {
                 let found = if job.run.is_some() {
-                    "found a run section without a map or reduce phase, expected at least one phase, or to be \
-                     run for real, where the phases follow from the inputs"
+                    "found a run section without a map or reduce phase, expected at least one phase (only `slackline run` derives the phases from the inputs)"
                 } else {
                     "found neither a map nor a reduce phase, expected at least one"
                 };
@@ -292,8 +291,7 @@ impl Flows<'_> {
             problems.add(
                 at,
                 format!(
-                    "found {exact} slot-seconds of work, which tasks of whole microseconds make {rounded}, \
-                     expected tasks long enough that rounding changes at most 0.1 %"
+                    "found {exact} slot-seconds of work, but {rounded} after rounding each task to whole microseconds, expected longer tasks, so that rounding changes at most 0.1 %"
                 ),
             );
         }

@@ -227,7 +227,9 @@ pub fn read_schedule_lines(
             Kind::Last(last) => {
                 claim(&mut schedule, &last).map_err(|wrong| lines.wrong(wrong))?;
                 if lines.next()? {
-                    return Err(lines.input("found a line after the last one, which has `sha256`"));
+                    return Err(
+                        lines.input("found a line after the line with `sha256`, which ends a schedule")
+                    );
                 }
                 schedule.flows.sort_by_key(|row| row.flow);
                 return Ok(Some((schedule, Meta { choices, ..meta(first, last) })));
@@ -351,8 +353,7 @@ impl<'a> Lines<'a> {
             self.parse().map(Kind::Last)
         } else {
             Err(self.input(
-                "found none of `job`, `am`, `flow`, `rule` and `sha256`, expected a row, a am, a flow, a choice or the last \
-                 line",
+                "found none of `job`, `am`, `flow`, `rule` and `sha256`, expected a row, an AM, a flow, a choice or the last line",
             ))
         }
     }
@@ -375,7 +376,7 @@ impl<'a> Lines<'a> {
     /// This is the line at the end of the file, and not the last one of a schedule.
     pub(super) fn cut_off(&self) -> TraceError {
         self.input(
-            "found the end of the file after this line, expected a last line with `sha256`: it was cut off",
+            "found the end of the file after this line, expected a last line with `sha256`: the file is cut off",
         )
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn check_start(start: Option<&Beginning>, instance: &Instance) -> Res
         return Ok(());
     };
     let real = instance.start().map_or_else(|| "none".to_owned(), ToString::to_string);
-    Err(ScheduleFault::mismatch("start", format!("found {start}, but that of the workload is {real}")))
+    Err(ScheduleFault::mismatch("start", format!("found {start}, but the start of the workload is {real}")))
 }
 
 /// The profile that a schedule names, each parameter as a text or a number.
@@ -350,7 +350,7 @@ impl Names {
     fn slot(&mut self, cluster: &Cluster, kind: PhaseKind, machine: &str, slot: u32) -> Result<u32, String> {
         let id = self.machine(cluster, machine)?;
         cluster.slot_at(kind, id, slot).ok_or_else(|| {
-            format!("found slot {slot} of machine {machine:?}, which is no slot there for a {kind} task")
+            format!("found slot {slot} of machine {machine:?}, which is no slot of {kind} tasks")
         })
     }
 

@@ -79,7 +79,9 @@ impl ScheduleStream {
             let mut schedule = head.clone();
             claim(&mut schedule, &last).map_err(|wrong| self.lines.wrong(wrong))?;
             if self.lines.next()? {
-                return Err(self.lines.input("found a line after the last one, which has `sha256`"));
+                return Err(self
+                    .lines
+                    .input("found a line after the line with `sha256`, which ends a schedule"));
             }
             return Ok(StreamedLine::Last(Box::new(schedule), meta(self.first.clone(), last)));
         }
@@ -89,7 +91,7 @@ impl ScheduleStream {
             Kind::Flow(flow) => Ok(StreamedLine::Flow(FlowLine { lines, flow })),
             Kind::Choice(choice) => Ok(StreamedLine::Choice(choice)),
             Kind::Am(_) => Err(lines
-                .input("found the AM of a job, expected a schedule without a profile to read as a stream")),
+                .input("found the AM of a job, which a stream cannot have: read the schedule as a whole")),
             Kind::Last(_) => Err(lines.cut_off()),
         }
     }

@@ -272,11 +272,7 @@ fn rows_of_another_workload_are_a_mismatch() {
             "tasks[1].phase: found a reduce phase",
         ),
         ("node-0/1-2", "node-9/1-2", "tasks[0].places[0]: found machine \"node-9\""),
-        (
-            "node-0/1-2",
-            "node-0/2-3",
-            "found slot 3 of machine \"node-0\", which is no slot there for a map task",
-        ),
+        ("node-0/1-2", "node-0/2-3", "found slot 3 of machine \"node-0\", which is no slot of map tasks"),
         ("\"slot\": 3", "\"slot\": 0", "s.json:22:95: tasks[1].slot: found slot 0 of machine \"a/b\""),
         ("\"gap_absolute\": 3.0", "\"gap_absolute\": 2.0", "s.json:14:19: gap_absolute: found 2, but"),
     ];
@@ -402,7 +398,7 @@ fn lines_that_end_too_early_are_cut_off_and_too_late_are_refused() {
     assert!(error(&again).starts_with("s.jsonl:6:1: found the end of the file"));
     let twice = format!("{text}{}", &text[ends[3]..]);
     let error = read_schedule("s.jsonl", twice.as_bytes(), &instance()).unwrap_err().to_string();
-    assert_eq!(error, "s.jsonl:6:1: found a line after the last one, which has `sha256`");
+    assert_eq!(error, "s.jsonl:6:1: found a line after the line with `sha256`, which ends a schedule");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn fault_of_input(
     }
     let recurring = [*found, reader].into_iter().find(|flow| flow.repeat.is_some())?;
     Some(format!(
-        "found it between flows of which {:?} recurs, expected flows that run once: which of its runs is meant?",
+        "found flow {:?}, which recurs, expected flows that run once: an input cannot name one of several runs",
         recurring.id
     ))
 }
@@ -146,7 +146,7 @@ mod tests {
         assert!(two("'@/j'").contains("expected a job of another flow as @flow/job"));
         let recurs =
             error(&[("late", "'@early/j'", ""), ("early", "'y'", "repeat = { every = 9, times = 2 }")]);
-        assert!(recurs.contains("\"early\" recurs, expected flows that run once"), "{recurs}");
+        assert!(recurs.contains("flow \"early\", which recurs, expected flows that run once"), "{recurs}");
         let none = "slackline = 1\n[[flows]]\nid = 'b'\njobs = [{ id = 'j', map = { tasks = 1, seconds = 1 } }]\n\
                     [[flows]]\nid = 'a'\njobs = [{ id = 'j', run = { command = 'c', inputs = ['@b/j'], output = 'o' } }]\n";
         let none = read_workload("w.toml", none.as_bytes(), None, &ImportOptions::default()).unwrap_err();
@@ -169,6 +169,6 @@ mod tests {
         let text = "{\"slackline\": 1}\n{\"id\": \"a\", \"jobs\": [{\"id\": \"j\", \"run\": \
                     {\"command\": \"c\", \"inputs\": [\"@b/j\"], \"output\": \"o\"}}]}\n";
         let found = read_workload("w.jsonl", text.as_bytes(), None, &ImportOptions::default()).unwrap_err();
-        assert!(found.to_string().contains("expected a document that is no lines"), "{found}");
+        assert!(found.to_string().contains("which a workload in lines cannot have"), "{found}");
     }
 }

@@ -181,7 +181,7 @@ impl<'a> ParameterValues<'a> {
             return Err(faults);
         }
         if using.is_empty() {
-            let what = format!("found values for each flow that uses {{{name}}}, expected such a flow");
+            let what = format!("found values for each flow that uses {{{name}}}, but no flow uses it");
             return Err(vec![(format!("parameters.{name}"), what)]);
         }
         Ok(Self { values, using })

@@ -40,7 +40,7 @@ impl Job {
         self.tasks.retain(|task| {
             let is_first = is_first.next().unwrap_or(true);
             if !is_first {
-                diagnostics.add(task.line, "second task of that name in its job, left out");
+                diagnostics.add(task.line, "second task of the same name in its job, left out");
             }
             is_first
         });
@@ -62,7 +62,7 @@ impl Job {
         for (k, (number, _)) in numbers.iter().enumerate().filter_map(|(k, found)| Some((k, found.as_ref()?)))
         {
             if by_number.insert(number, k).is_some() {
-                let what = "two tasks of one number in a job: what names it comes after the later";
+                let what = "two tasks of a job with the same number: dependencies on it mean the later task";
                 diagnostics.add_flow(self.line, what);
             }
         }
@@ -72,10 +72,8 @@ impl Job {
                 match by_number.get(before) {
                     Some(&before) if before != k => after.push(before),
                     Some(_) => {}
-                    None => diagnostics.add_flow(
-                        self.line,
-                        "task that comes after one that is not there, which is left out",
-                    ),
+                    None => diagnostics
+                        .add_flow(self.line, "task that depends on a missing task, dependency left out"),
                 }
             }
             after

@@ -46,14 +46,14 @@ fn rows_of_a_job_become_a_flow() {
     assert_eq!(
         said(&imported),
         [
-            ("task that failed, kept with the time that it took", 1),
+            ("task that failed, kept with its run time", 1),
             ("task without an end, left out", 1),
             ("task that never started, left out", 1),
             ("task that ends before it starts, left out", 1),
             ("no number of instances, given 1", 1),
-            ("job of which no task ran, left out", 2),
-            ("task that comes after one that is not there, which is left out", 1),
-            ("second task of that name in its job, left out", 1),
+            ("job without a task that ran, left out", 2),
+            ("task that depends on a missing task, dependency left out", 1),
+            ("second task of the same name in its job, left out", 1),
         ]
     );
     assert_eq!(imported.source.places(&["flows[2].jobs[0]"])[0].unwrap().line, 8);

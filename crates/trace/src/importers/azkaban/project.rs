@@ -132,7 +132,11 @@ fn of_jobs(
         for name in jobs.keys() {
             flow(name, &jobs, side, diagnostics, &|file| folder.name_of(file))?;
         }
-        return Err(TraceError::input(folder.name(), None, "found only jobs that others wait for or embed"));
+        return Err(TraceError::input(
+            folder.name(),
+            None,
+            "found only jobs that other jobs depend on or embed, expected a last job",
+        ));
     }
     Ok(flows)
 }
@@ -165,8 +169,7 @@ fn nodes(name: &str, jobs: &BTreeMap<String, Job>, depth: usize, n: &mut usize) 
     *n += found.len();
     if depth > DEPTH_MAX || *n > NODES_MAX {
         return Err(format!(
-            "found flows embedded more than {DEPTH_MAX} deep, or of more than {NODES_MAX} jobs, expected none that embed \
-             themselves"
+            "found flows embedded more than {DEPTH_MAX} deep, or of more than {NODES_MAX} jobs: check whether a flow embeds itself"
         ));
     }
     let node = |name: &str| {

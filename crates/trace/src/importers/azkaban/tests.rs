@@ -50,7 +50,8 @@ fn said(imported: &ImportedWorkload) -> Vec<(&str, u64)> {
     imported.diagnostics.iter().map(|d| (d.what.as_str(), d.count)).collect()
 }
 
-const CONDITION: &str = "condition that is not evaluated: its job runs when all that it comes after are over";
+const CONDITION: &str =
+    "condition that is not evaluated: its job runs when all its dependencies have finished";
 const ASSUMED: &str = "job without durations in the side file, given one task of 60 s";
 
 #[test]

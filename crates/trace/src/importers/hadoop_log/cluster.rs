@@ -164,7 +164,7 @@ pub(super) fn machines(
     }
     if listed > 0 {
         let more = (seen.len() - listed) as u64;
-        diagnostics.add_all("machine", more, "busy and not in the topology, added");
+        diagnostics.add_all("machine", more, "in the log but not in the topology, added");
     }
     let usual: [u32; 2] =
         [0, 1].map(|slot_kind| middle(seen.values().map(|machine| machine.slot_kinds[slot_kind].slots())));
@@ -183,7 +183,7 @@ pub(super) fn machines(
     };
     let machines: Vec<MachineDraft> = seen.into_iter().map(draft).collect();
     if topology.is_none_or(|topology| topology.0.iter().all(|host| host.slots.is_none())) {
-        let what = "from the log, with as many slots as were busy at once (options for machines and slots go before)";
+        let what = "inferred from the log, with the peak of concurrent tasks as slots (options for machines and slots override it)";
         diagnostics.add_all("machine", machines.len() as u64, what);
     }
     machines

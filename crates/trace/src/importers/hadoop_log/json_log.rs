@@ -26,7 +26,7 @@ pub(in crate::importers) const JOB_SKEW: Param = Param::new(
     "job-skew",
     "200",
     Values::Count(0, 1_000_000),
-    "read as a stream: how many jobs may stand before one that was submitted earlier",
+    "in a stream: the number of jobs that may come before one that was submitted earlier",
 );
 
 /// Most flows that leave at once at the end of the log.
@@ -121,8 +121,7 @@ impl<O: LoggedObjects> LoggedLines<O> {
                 if job.submitted < *latest {
                     let late = super::seconds(job.submitted, *latest);
                     let what = format!(
-                        "found job {:?} submitted {late} s before one that stands more than {skew} jobs above it, expected \
-                         at most {skew} between them (job-skew)",
+                        "found job {:?} submitted {late} s before a job more than {skew} jobs above it, expected at most {skew} jobs between them (raise job-skew)",
                         job.id
                     );
                     return Err(object.error(what));
@@ -153,8 +152,7 @@ impl<O: LoggedObjects> LoggedLines<O> {
             self.latest = rank.0;
             let workflow = std::mem::take(&mut job.workflow);
             if workflow.is_known() {
-                let what =
-                    "of a workflow, a separate flow in a stream, which does not wait for what it comes after";
+                let what = "part of a workflow, but a separate flow in a stream, without its dependencies";
                 self.log.diagnostics.add_of("job", 1, job.line, what);
             }
             let line = job.line;

@@ -165,7 +165,7 @@ fn ordered(mut jobs: Vec<ImportedJob>, diagnostics: &mut Diagnostics) -> Vec<Imp
     }
     for (job, after) in jobs.iter_mut().zip(after) {
         let line = job.line;
-        diagnostics.add_of("job", 1, line, "of a workflow whose order is known, in one flow with the others");
+        diagnostics.add_of("job", 1, line, "part of a workflow with a known order, combined into one flow");
         job.draft.after = after.into_iter().collect();
     }
     jobs

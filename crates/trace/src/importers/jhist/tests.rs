@@ -114,7 +114,7 @@ fn both_forms_are_the_same_job() {
         imported.draft.machines.iter().map(|m| (m.name.as_str(), m.rack.as_deref())).collect();
     assert_eq!(machines, [("n1", Some("r1")), ("n2", Some("r1"))]);
     assert_eq!(imported.draft.start.as_ref().unwrap().to_string(), "2014-11-19T19:19:35.281+00:00[UTC]");
-    assert!(said(&imported)[0].starts_with("1 task: with input in known places"), "{:?}", said(&imported));
+    assert!(said(&imported)[0].starts_with("1 task: with known input locations"), "{:?}", said(&imported));
 
     let binary = read(&binary(&text)).unwrap();
     assert_eq!((binary.draft, binary.diagnostics), (imported.draft, imported.diagnostics));
@@ -208,10 +208,10 @@ fn a_folder_of_histories_is_one_workload() {
     assert_eq!(with_others.draft, imported.draft);
     let said: Vec<String> = with_others.diagnostics.iter().map(ToString::to_string).collect();
     for expected in [
-        "1 file: of a job of which another file is, left out (first job_1416424547277_0003-2-ann.jhist)",
+        "1 file: of the same job as another file, left out (first job_1416424547277_0003-2-ann.jhist)",
         "4 files: damaged, or cut off before",
         "1 file: file that is no job history, left out (first trace.json)",
-        "1 job: submitted before the one above, sorted",
+        "1 job: submitted before the job above it, moved into order",
     ] {
         assert!(said.iter().any(|said| said.starts_with(expected)), "{expected} in {said:?}");
     }
@@ -238,10 +238,7 @@ fn a_folder_of_other_files_is_refused() {
     fs::write(folder.join("a.txt"), "a").unwrap();
     let opened = Folder::open(&folder).unwrap();
     let error = read_folder(&opened, None, &ImportOptions::default()).unwrap_err().to_string();
-    assert!(
-        error.contains("found a folder of 1 files of no format that is known, expected one of "),
-        "{error}"
-    );
+    assert!(error.contains("found a folder of 1 files in no known format, expected one of "), "{error}");
     fs::remove_dir_all(&folder).unwrap();
     assert!(Folder::open(&folder).is_err());
 }

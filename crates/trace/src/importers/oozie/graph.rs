@@ -47,7 +47,7 @@ pub(super) fn order(
     let (end, _) = walk.path(0, BTreeSet::new(), 0)?;
     if let Some(join) = end {
         let what =
-            format!("found join {:?} on the way from start, expected a fork before it", items[join].name);
+            format!("found join {:?} on the path from start, expected a fork before it", items[join].name);
         return Err(xml.error(items[join].node, what));
     }
     let Walk { reached, order, .. } = walk;
@@ -55,7 +55,7 @@ pub(super) fn order(
         if matches!(item.kind, Kind::Action { .. }) && !reached.contains(&k) {
             diagnostics.add(
                 xml.place(item.node.range().start).line,
-                "action that is not on the way taken, left out",
+                "action that is not on the chosen path, left out",
             );
         }
     }

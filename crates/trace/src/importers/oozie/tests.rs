@@ -60,7 +60,7 @@ fn actions_become_jobs_and_forks_vanish() {
     assert_eq!(
         shown,
         [
-            "1 row: action that is not on the way taken, left out (first at line 13)",
+            "1 row: action that is not on the chosen path, left out (first at line 13)",
             "1 row: action without durations in the side file, given 60 s per task (first at line 12)",
         ]
     );
@@ -111,7 +111,7 @@ fn errors_have_a_line() {
         (
             "<ok to=\"split\"/>",
             "<ok to=\"left\"/>",
-            "workflow.xml:14:3: found join \"meet\" on the way from start, expected a fork before it",
+            "workflow.xml:14:3: found join \"meet\" on the path from start, expected a fork before it",
         ),
         (
             "<end name=\"done\"/>",
@@ -126,7 +126,7 @@ fn errors_have_a_line() {
             "workflow.xml:4:3: found <action> without <error>",
         ),
         ("<start to=\"first\"/>", "", "workflow.xml:1:1: found no <start>"),
-        ("<start to=\"first\"/>", "<start to=\"done\"/>", "workflow.xml:1:1: found no action on the way"),
+        ("<start to=\"first\"/>", "<start to=\"done\"/>", "workflow.xml:1:1: found no action on the path"),
     ];
     for (from, to, expected) in checks {
         assert!(SMALL.contains(from), "{from}");
@@ -190,7 +190,7 @@ fn the_examples_of_oozie_are_read() {
     let jobs = &read(&text, &[]).unwrap().draft.flows[0].jobs;
     assert_eq!((jobs.len(), jobs[19].after.as_slice()), (20, ["a19".to_owned()].as_slice()));
     let Some(text) = data("graph-workflow-decision-fork-join.xml") else { return };
-    assert!(read(&text, &[]).unwrap_err().to_string().contains("found no action on the way"));
+    assert!(read(&text, &[]).unwrap_err().to_string().contains("found no action on the path"));
     let forked = read(&text, &[("cases", "decision=fork")]).unwrap();
     assert_eq!(shape(&forked), ["pig-1<", "pig-2<"]);
 }

@@ -98,10 +98,9 @@ fn tasks_take_what_their_successful_attempt_took() {
     assert_eq!(
         said(&imported),
         [
-            "1 reduce: early on a slot, before the last map was done, counted from then on (first at line 1)",
-            "1 attempt: failed or killed, recorded only (first at line 1)",
-            "2 machines: from the log, with as many slots as were busy at once (options for machines and slots go \
-             before)",
+            "1 reduce: started before the last map finished, counted from the end of the map phase (first at line 1)",
+            "1 attempt: failed or killed, kept in the recorded schedule only (first at line 1)",
+            "2 machines: inferred from the log, with the peak of concurrent tasks as slots (options for machines and slots override it)",
         ]
     );
 }
@@ -134,16 +133,15 @@ fn odd_times_are_repaired_and_counted() {
     assert_eq!(
         said(&imported),
         [
-            "2 tasks: announced by the job and not in the log, left out (first at line 1)",
-            "1 job: without success, kept with what the tasks took (first at line 1)",
-            "1 attempt: ended before the beginning, taken as 0 s long (first at line 1)",
-            "2 tasks: not run for any known time, left out (first at line 1)",
-            "1 reduce: done before the last map of the job, taken as 0 s long and to end with it (first at line 1)",
-            "1 attempt: begun before the job was submitted, recorded as from then on (first at line 1)",
-            "1 task: without a successful attempt, taken to last as long as the longest (first at line 1)",
-            "2 attempts: failed or killed, recorded only (first at line 1)",
-            "1 machine: from the log, with as many slots as were busy at once (options for machines and slots go \
-             before)",
+            "2 tasks: counted by the job but not listed in the log, left out (first at line 1)",
+            "1 job: failed or killed, kept with the time that its tasks took (first at line 1)",
+            "1 attempt: ended before its start, counted as 0 s long (first at line 1)",
+            "2 tasks: without a known run time, left out (first at line 1)",
+            "1 reduce: finished before the last map of its job, counted as 0 s long at the end of that map (first at line 1)",
+            "1 attempt: started before the job was submitted, recorded from the submission on (first at line 1)",
+            "1 task: without a successful attempt, given the duration of the longest (first at line 1)",
+            "2 attempts: failed or killed, kept in the recorded schedule only (first at line 1)",
+            "1 machine: inferred from the log, with the peak of concurrent tasks as slots (options for machines and slots override it)",
         ]
     );
     let dropped = read(&text, &[("failed-jobs", "drop")]).unwrap();
@@ -157,8 +155,8 @@ fn jobs_are_sorted_and_distinguished() {
     let imported = read(&(one(5_000) + &one(4_500)), &[]).unwrap();
     let flows: Vec<_> = imported.draft.flows.iter().map(|flow| (flow.id.as_str(), flow.release)).collect();
     assert_eq!(flows, [("job_1369942127770_1 (2)", 0.0), ("job_1369942127770_1", 0.5)]);
-    assert!(said(&imported)[0].starts_with("1 job: with an id that the log had before"));
-    assert!(said(&imported)[1].starts_with("1 job: submitted before the one above"));
+    assert!(said(&imported)[0].starts_with("1 job: with the id of an earlier job"));
+    assert!(said(&imported)[1].starts_with("1 job: submitted before the job above it"));
     assert_eq!(imported.source.places(&["flows[0].jobs[0].map"])[0].unwrap().line, 3);
 }
 
@@ -309,18 +307,12 @@ fn a_stream_sorts_jobs_that_are_near_each_other() {
     for skew in ["1", "2", "200"] {
         let (draft, said) = stream(&text, &[("job-skew", skew)]).unwrap();
         assert_eq!(draft, whole, "{skew}");
-        assert_eq!(
-            said,
-            [
-                "3 flows: of a pool, which is only known when a log is read as a whole: taken as of none (first at line 3)"
-            ]
-        );
+        assert_eq!(said, ["3 flows: with a pool, which is ignored in a stream (first at line 3)"]);
     }
     let late = stream(&text, &[("job-skew", "0")]).unwrap_err().to_string();
     assert_eq!(
         late,
-        "t.json:3:1: found job \"job_1_1\" submitted 1 s before one that stands more than 0 jobs above it, expected at \
-         most 0 between them (job-skew)"
+        "t.json:3:1: found job \"job_1_1\" submitted 1 s before a job more than 0 jobs above it, expected at most 0 jobs between them (raise job-skew)"
     );
     let missing = stream(" \n", &[]).unwrap_err().to_string();
     assert!(missing.contains("found no workload") || missing.contains("expected"), "{missing}");

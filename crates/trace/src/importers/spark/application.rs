@@ -89,7 +89,7 @@ impl Reader {
         }
         self.applications.retain(|found| found.start.is_some() || !found.stages.is_empty());
         for found in self.applications.iter().filter(|found| found.start.is_none()) {
-            diagnostics.add(found.line, "log that begins in the middle of an application");
+            diagnostics.add(found.line, "log without the start of its application");
         }
         self.applications
     }
@@ -220,7 +220,7 @@ impl Application {
         });
         let jobs: Vec<JobDraft> = jobs.collect();
         if jobs.is_empty() {
-            diagnostics.add_flow(self.line, "application of which no task is over, left out");
+            diagnostics.add_flow(self.line, "application without a finished task, left out");
             return None;
         }
         let user = self.start.as_ref().and_then(|start| start.user.as_deref()).and_then(printable);
@@ -236,8 +236,7 @@ impl Application {
         for job in &jobs {
             let (Some(submitted), Some(completed)) = (job.submitted, job.completed) else { continue };
             if last_end.is_some_and(|end| (submitted as f64 - end as f64) / 1000.0 >= PAUSE) {
-                diagnostics
-                    .add(job.line, "pause of a program between its jobs of a second or more, left out");
+                diagnostics.add(job.line, "pause of at least 1 s between the jobs of a program, left out");
             }
             last_end = last_end.max(Some(completed));
         }
@@ -253,7 +252,7 @@ impl Application {
 const TASK_CORES_MAX: f64 = 1024.0;
 
 /// The remark on tasks that were executed again.
-const REPEATED: &str = "task that had succeeded before, left out";
+const REPEATED: &str = "task that had already succeeded, left out";
 
 impl Stage {
     /// Fills gaps with tasks of later attempts of the stage, and reports what is missing.
@@ -268,7 +267,7 @@ impl Stage {
             }
         }
         if !self.done.is_empty() && (self.done.len() as u64) < self.announced {
-            diagnostics.add(self.line, "stage of which not all tasks are over, kept with those that are");
+            diagnostics.add(self.line, "stage with unfinished tasks, kept with its finished tasks");
         }
     }
 }

@@ -111,10 +111,10 @@ fn stages_become_jobs_of_a_flow() {
         said(&imported),
         [
             ("attempt of a task that failed or was killed, left out", 1),
-            ("task that had succeeded before, left out", 1),
+            ("task that had already succeeded, left out", 1),
             ("job that failed, kept as far as it ran", 1),
-            ("stage of which not all tasks are over, kept with those that are", 1),
-            ("pause of a program between its jobs of a second or more, left out", 1),
+            ("stage with unfinished tasks, kept with its finished tasks", 1),
+            ("pause of at least 1 s between the jobs of a program, left out", 1),
         ]
     );
 }
@@ -132,7 +132,7 @@ fn a_stage_that_is_tried_again_has_each_part_of_the_data_once() {
     ]);
     let imported = read(&text(&lines)).unwrap();
     assert_eq!(seconds(&imported.draft.flows[0].jobs[0]), [1.0, 1.0, 2.0, 2.0]);
-    assert_eq!(said(&imported), [("task that had succeeded before, left out", 1)]);
+    assert_eq!(said(&imported), [("task that had already succeeded, left out", 1)]);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_folder_holds_applications_rolled_and_packed() {
         ),
         "{remarks:?}"
     );
-    let pauses = "1 row: pause of a program between its jobs of a second or more, left out (first at line 1 of eventlog_v2_app-1)";
+    let pauses = "1 row: pause of at least 1 s between the jobs of a program, left out (first at line 1 of eventlog_v2_app-1)";
     assert!(remarks.contains(&pauses.to_owned()), "{remarks:?}");
     let at = imported.draft.flows.iter().position(|flow| flow.id == "app-2").unwrap();
     let error = imported.source.error(vec![(format!("flows[{at}].id"), "found it".into())]).to_string();
@@ -231,11 +231,11 @@ fn a_folder_of_something_else_is_refused() {
     let folder = Folder::open(&root).unwrap();
     let error = |from| read_folder(&folder, from, &ImportOptions::default()).unwrap_err().to_string();
     assert!(
-        error(None).contains("found a folder of 1 files of no format that is known, expected"),
+        error(None).contains("found a folder of 1 files in no known format, expected"),
         "{}",
         error(None)
     );
-    assert!(error(Some("swim")).contains("found a folder, expected a file: the format swim has none"));
+    assert!(error(Some("swim")).contains("found a folder, expected a file for the format swim"));
     assert!(error(Some("spark")).contains("found no event of an application"));
     std::fs::remove_dir_all(&root).unwrap();
 }

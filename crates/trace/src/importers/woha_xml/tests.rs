@@ -104,7 +104,7 @@ fn errors_have_a_line() {
         (
             "<input>/logs/raw/users</input>",
             "<input>/out</input>",
-            "w.xml:25:5: found a cycle: job \"users\" reads what is made from what it writes",
+            "w.xml:25:5: found a cycle: job \"users\" reads data that is made from its own output",
         ),
         (
             "<command>sort</command>",

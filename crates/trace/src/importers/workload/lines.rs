@@ -25,7 +25,7 @@ pub(crate) const LINES: Importer = Importer {
     lines: Some(|now, _| Box::new(Lines::new(now))),
     ..Importer::new(
         NAME,
-        "our own document as JSON lines: a first line, then one flow per line",
+        "a Slackline document as JSON lines: a first line, then one flow per line",
         is_head,
         |input, _| {
             let lines = Box::new(Lines::new(input.now));
@@ -102,7 +102,7 @@ impl Lines {
         if let Some((other, job)) = flow.foreign_inputs().next() {
             // Flows are forgotten after they are read, so lookups are impossible.
             let what = format!(
-                "found the input \"@{other}/{job}\", expected a document that is no lines for inputs from other flows"
+                "found the input \"@{other}/{job}\", which a workload in lines cannot have: use TOML, JSON or YAML"
             );
             faults.push((".jobs".to_owned(), what));
         }

@@ -49,7 +49,7 @@ impl<R: BufRead> Blocks<R> {
             self.source.read_exact(&mut header)?;
             let (magic, header) = header.split_at(MAGIC.len());
             if magic != MAGIC {
-                return Err(damaged("a block without its first word"));
+                return Err(damaged("a block without its magic number"));
             }
             let number = |at: usize| {
                 let bytes = header[at..at + 4].iter().rev();
@@ -63,7 +63,7 @@ impl<R: BufRead> Blocks<R> {
     fn unpack(&mut self, token: u8, [packed, unpacked, sum]: [u32; 3]) -> io::Result<()> {
         let most = 1u32 << (10 + (token & 0x0f));
         if packed > most || unpacked > most {
-            return Err(damaged("a block that is longer than it may be"));
+            return Err(damaged("a block above the allowed length"));
         }
         let mut content = vec![0; packed as usize];
         self.source.read_exact(&mut content)?;
@@ -71,11 +71,11 @@ impl<R: BufRead> Blocks<R> {
             _ if unpacked == 0 => return Ok(()),
             RAW if packed == unpacked => content,
             PACKED => lz4_flex::block::decompress(&content, unpacked as usize)
-                .map_err(|_| damaged("a block that is none"))?,
-            _ => return Err(damaged("a block of a method that is not known")),
+                .map_err(|_| damaged("a block that cannot be unpacked"))?,
+            _ => return Err(damaged("a block with an unknown method")),
         };
         if self.block.len() != unpacked as usize || XxHash32::oneshot(SEED, &self.block) & SUM != sum {
-            return Err(damaged("a block whose check sum is another one"));
+            return Err(damaged("a block with a wrong checksum"));
         }
         Ok(())
     }

@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
 
     fn alias(&mut self, id: usize, offset: usize) -> Result<(), ParseError> {
         let Some(anchored) = self.anchors.get(&id).cloned() else {
-            return Err(ParseError::new(offset, "found an alias of a value that it is part of"));
+            return Err(ParseError::new(offset, "found an alias within its own value"));
         };
         if self.wants_key() {
             let Value::Text(text) = anchored.what.value() else {
@@ -176,7 +176,8 @@ impl<'a> Reader<'a> {
 
     fn count_expansion(&mut self, weight: usize, offset: usize) -> Result<(), ParseError> {
         let left = self.left.checked_sub(weight);
-        self.left = left.ok_or_else(|| ParseError::new(offset, "found aliases that write out too much"))?;
+        self.left =
+            left.ok_or_else(|| ParseError::new(offset, "found aliases that expand to too much text"))?;
         Ok(())
     }
 

@@ -29,7 +29,7 @@ fn inputs_from_jobs_make_edges_and_sections_survive() {
     assert_eq!(draft.flows[0].jobs[1].after, ["a"]);
     assert_eq!(read(&write_workload(&draft, Format::Toml)), draft);
     let invalid = Instance::new(&draft).unwrap_err().to_string();
-    assert!(invalid.contains("to be run for real"), "{invalid}");
+    assert!(invalid.contains("only `slackline run` derives the phases"), "{invalid}");
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn keys_that_say_nothing_beside_the_others_are_refused() {
         ("jar = 'a', main = 'M', env = { A = 1 }", "found `env` with a jar"),
         ("jar = 'a', main = 'M', memory = '1GiB'", "found `memory` with a jar"),
         ("jar = 'a', main = 'M', timeout = '1h'", "found `timeout` with a jar"),
-        ("jar = ' ', main = 'M'", "run.jar: found no path, expected a jar"),
-        ("jar = 'a', main = ''", "run.main: found no name, expected that of a class"),
+        ("jar = ' ', main = 'M'", "run.jar: found no path, expected the path of a jar"),
+        ("jar = 'a', main = ''", "run.main: found no name, expected the name of a class"),
         ("jar = 'a', main = 'M', arguments = ['a', \"\\u0000\"]", "run.arguments[1]: found a NUL"),
         (
             "program = 'sort', main = 'M'",
@@ -194,13 +194,13 @@ fn values_that_cannot_be_meant_are_refused_where_they_stand() {
         ("no_retry = [1, 256]", "run.no_retry[1]: found 256, expected a whole number from 0 to 255"),
         ("no_retry = [0]", "run.no_retry[0]: found 0, which is success"),
         ("key_fields = 0", "run.key_fields: found 0, expected 1 or more"),
-        ("separator = ', '", "run.separator: found \", \", expected one character"),
+        ("separator = ', '", "run.separator: found \", \", expected one ASCII character"),
         ("separator = 'ä'", "run.separator: found \"ä\""),
         ("separator = ''", "run.separator: found \"\""),
         ("separator = \"\\n\"", "run.separator: found \"\\n\""),
         ("key_fields = 2, partition_fields = 3", "found 3 of a key of 2 fields, expected 1 to 2"),
         ("partition_fields = 2", "run.partition_fields: found 2 of a key of 1 field, expected 1 to 1"),
-        ("partition_fields = 1, total_order = true", "found it with `total_order`, expected one of them"),
+        ("partition_fields = 1, total_order = true", "found it with `total_order`, expected one of the two"),
         ("order = ['1', 'x']", "run.order[1]: found \"x\", expected the number of a field"),
         ("order = ['01']", "run.order[0]: found \"01\""),
         ("order = ['1nn']", "run.order[0]: found \"1nn\""),

@@ -66,9 +66,9 @@ fn setting(run: &wire::Run) -> Result<(), Fault> {
     let texts = [
         ("cwd", &run.cwd, "found no path, expected a directory"),
         ("shell", &run.shell, "found no program, expected a shell with its options such as bash -o pipefail"),
-        ("command", &run.command, "found no command, expected one of the shell"),
-        ("jar", &run.jar, "found no path, expected a jar"),
-        ("main", &run.main, "found no name, expected that of a class such as org.example.Main"),
+        ("command", &run.command, "found no command, expected a shell command"),
+        ("jar", &run.jar, "found no path, expected the path of a jar"),
+        ("main", &run.main, "found no name, expected the name of a class such as org.example.Main"),
     ];
     for (key, text, what) in texts {
         if text.as_deref().is_some_and(is_blank) {
@@ -112,7 +112,7 @@ fn shuffle(run: &wire::Run) -> Result<(), Fault> {
     if let Some(found) = run.separator.as_deref()
         && !matches!(found.as_bytes(), [byte] if byte.is_ascii() && !b"\n\r\0".contains(byte))
     {
-        let what = "expected one character of ASCII that is no end of a line";
+        let what = "expected one ASCII character that is no line break";
         return fault(".separator", format!("found {found:?}, {what}"));
     }
     if let Some(found) = run.partition_fields.filter(|&n| n == 0 || n > key_fields) {
@@ -121,7 +121,7 @@ fn shuffle(run: &wire::Run) -> Result<(), Fault> {
     }
     if run.partition_fields.is_some() && run.total_order {
         let what =
-            "found it with `total_order`, expected one of them: a total order cuts the keys into ranges";
+            "found it with `total_order`, expected one of the two: a total order cuts the keys into ranges";
         return fault(".partition_fields", what);
     }
     for (k, field) in run.order.iter().enumerate() {
