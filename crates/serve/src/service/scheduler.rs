@@ -154,7 +154,7 @@ impl Scheduler {
     pub fn join(self) -> Result<(), String> {
         self.thread
             .join()
-            .unwrap_or_else(|_| Err("the scheduler ended in the middle of something".to_owned()))
+            .unwrap_or_else(|_| Err("the scheduler thread ended unexpectedly".to_owned()))
     }
 }
 
