@@ -168,7 +168,7 @@ impl FlowCluster {
         let has_warned = std::mem::replace(&mut self.warned_of_refusal, true);
         (!has_warned).then(|| {
             format!(
-                "{app} is to end, and cannot be killed: {error}; this does it: yarn application -kill {app}"
+                "{app} cannot be killed: {error}; kill it with: yarn application -kill {app}"
             )
         })
     }
@@ -198,7 +198,7 @@ impl FlowCluster {
             }
         });
         if let Err(error) = started {
-            let why = format!("a thread for it cannot be started: {error}");
+            let why = format!("its thread cannot be started: {error}");
             let _ = self.answers.0.send((refused, Err(SubmitterError::Start { why })));
         }
     }

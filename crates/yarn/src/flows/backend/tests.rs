@@ -765,7 +765,7 @@ fn applications_that_cannot_be_killed_are_named() {
     let (_, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(1)));
     let app = scene.app(1);
     let warning =
-        format!("warned: left on the cluster: {app} (f/count); this ends them: yarn application -kill {app}");
+        format!("warned: still on the cluster: {app} (f/count); kill them with: yarn application -kill {app}");
     assert!(messages.contains(&warning), "{messages:?}");
 }
 
@@ -1222,8 +1222,7 @@ fn where_others_hold_all_slots_the_first_job_is_submitted_with_one_warning() {
     let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
     assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted(), ["f/a", "f/b"]);
-    let warning = "warned: all slots are held by others: f/a is submitted all the same, and runs when the cluster gives \
-                   its queue some";
+    let warning = "warned: other applications hold all slots: f/a is submitted anyway, and runs when its queue gets slots";
     assert_eq!(messages, [warning]);
 }
 
