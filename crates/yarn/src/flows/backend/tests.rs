@@ -970,7 +970,7 @@ fn a_clean_up_that_fails_is_a_warning() {
     assert!(
         messages
             .iter()
-            .any(|line| line.starts_with("warned: what the run needed on the cluster is not removed")),
+            .any(|line| line.starts_with("warned: temporary files of the run stay on the cluster")),
         "{messages:?}"
     );
 }
