@@ -146,10 +146,8 @@ impl Service {
     pub fn stop(self) -> Result<(), String> {
         self.is_over.store(true, Ordering::SeqCst);
         // The event loop checks `is_over` at least once a second.
-        let ended = self
-            .state
-            .join()
-            .unwrap_or_else(|_| Err("the state thread ended unexpectedly".to_owned()));
+        let ended =
+            self.state.join().unwrap_or_else(|_| Err("the state thread ended unexpectedly".to_owned()));
         // A restart recovers the work of a thread that is still blocked.
         for _ in 0..LAST.as_millis() / STEP.as_millis() {
             if lock(&self.others).iter().all(JoinHandle::is_finished) {
@@ -214,7 +212,8 @@ impl Service {
         spawn("finalizer", Box::new(move || finalizer.work(&to_close)))?;
         let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), messages.clone());
         let failed = move |alert: &Alert, problem: String| {
-            let message = format!("the alert {} of {} was not sent: {problem}", alert.kind.name(), alert.number);
+            let message =
+                format!("the alert {} of {} was not sent: {problem}", alert.kind.name(), alert.number);
             let _ = failed.send(Message::Happened("alert_failed", message));
         };
         spawn("hooks", Box::new(move || hooks.work(&to_alert, &over, &failed)))?;

@@ -51,9 +51,13 @@ use crate::rest::resource_manager::{ResourceManager, Scheduler};
 pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE, JOB_HISTORY];
 
 /// The jobs choose the size of their containers themselves.
-const MEMORY: Param =
-    Param::new("memory", "cluster", Values::Bytes, "memory of a slot; cluster: mean of the running containers")
-        .or_word("cluster");
+const MEMORY: Param = Param::new(
+    "memory",
+    "cluster",
+    Values::Bytes,
+    "memory of a slot; cluster: mean of the running containers",
+)
+.or_word("cluster");
 
 const JOB_HISTORY: Param = Param::new(
     "job-history",

@@ -117,9 +117,7 @@ pub enum SubmitterError {
         message: String,
     },
     /// The answer violates the protocol.
-    #[error(
-        "the process that submits to Hadoop answered `{verb}` with an invalid message: {why}"
-    )]
+    #[error("the process that submits to Hadoop answered `{verb}` with an invalid message: {why}")]
     Unknown { verb: &'static str, why: String },
 }
 

@@ -26,13 +26,13 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "due",
             "deadline",
             Values::Choice(&["deadline", "slack"]),
-            "what phases wait in the order of: their flows' deadlines, or when they have to start for these",
+            "what phases are ordered by: the deadlines of their flows, or the latest starts that meet these",
         ),
         Param::new(
             "weights",
             "ignored",
             Values::Choice(&["ignored", "counted"]),
-            "whether the time that a flow is given counts divided by its weight",
+            "whether to divide the time to the deadline by the flow's weight",
         ),
     ],
     planner: Planner::Allocations(|instance, settings, _| {

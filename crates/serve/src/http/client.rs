@@ -414,9 +414,7 @@ fn secret_words(error: &std::io::Error, host: &str) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<tokio_rustls::rustls::Error>());
     match inner {
         Some(tokio_rustls::rustls::Error::InvalidMessage(_)) => {
-            format!(
-                "the service answers without TLS; its address may be http://{host}"
-            )
+            format!("the service answers without TLS; its address may be http://{host}")
         }
         _ => error.to_string(),
     }

@@ -53,7 +53,8 @@ pub(super) async fn door(State(app): State<AppState>, mut request: Request, next
     let (asking, headers) = (app.clone(), request.headers().clone());
     // Programs look up users, which may take a while.
     let principal = tokio::task::spawn_blocking(move || let_in(&asking, peer, &headers)).await;
-    let principal = principal.unwrap_or_else(|_| Err(unavailable("the service could not identify the client")));
+    let principal =
+        principal.unwrap_or_else(|_| Err(unavailable("the service could not identify the client")));
     let known = principal.as_ref().ok().cloned().flatten();
     let mut answer = match principal {
         Ok(principal) => {

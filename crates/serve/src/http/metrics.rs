@@ -141,7 +141,11 @@ impl Page {
             |state: State| (state.name(), service.submissions.get(state.name()).copied().unwrap_or(0));
         let help = "Submissions by state; ended ones while the service keeps them.";
         self.each("slackline_submissions", help, "state", State::ALL.map(in_state));
-        self.one("slackline_draining", "1 if the service drains and starts no new submissions, else 0.", flag(service.draining));
+        self.one(
+            "slackline_draining",
+            "1 if the service drains and starts no new submissions, else 0.",
+            flag(service.draining),
+        );
         let help = "1 if the service itself has a problem, such as a full disk, else 0.";
         self.one("slackline_trouble", help, flag(service.trouble.is_some()));
         let help = "First start of the service, in seconds since 1970.";
@@ -158,8 +162,7 @@ impl Page {
         self.one("slackline_predicted_flows", help, flows as f64);
         let help = "Fraction of these flows that finished inside their 80 % prediction interval.";
         self.one("slackline_prediction_inside_ratio", help, inside);
-        let help =
-            "Mean absolute prediction error, as a fraction of the time from submission to completion.";
+        let help = "Mean absolute prediction error, as a fraction of the time from submission to completion.";
         self.one("slackline_prediction_error_ratio", help, error);
         let help = "Mean signed prediction error, as the same fraction; positive: later than predicted.";
         self.one("slackline_prediction_bias_ratio", help, bias);
@@ -167,8 +170,7 @@ impl Page {
             let help = "Fraction of the flows with deadlines for which meeting or missing it was predicted correctly.";
             self.one("slackline_prediction_deadlines_right_ratio", help, deadlines);
         }
-        let help =
-            "Finished flows whose prediction was a guess, without known task durations; older flows count less.";
+        let help = "Finished flows whose prediction was a guess, without known task durations; older flows count less.";
         self.one("slackline_guessed_flows", help, guesses as f64);
         let help = "Mean absolute error of guesses, as a fraction of the time from submission to completion.";
         self.one("slackline_guess_error_ratio", help, guess_error);
@@ -201,11 +203,7 @@ impl Page {
             self.histogram(name, &[("method", method.as_str()), ("path", path.as_str())], took);
         }
         let name = "slackline_decision_duration_seconds";
-        self.head(
-            name,
-            "histogram",
-            "Duration of each decision of the policy.",
-        );
+        self.head(name, "histogram", "Duration of each decision of the policy.");
         self.histogram(name, &[], &others.decisions.now());
         let name = "slackline_prediction_duration_seconds";
         self.head(name, "histogram", "Duration of each forecast of all active flows.");

@@ -158,7 +158,9 @@ pub fn group(name: &str) -> Result<u32, String> {
         let (known, id) = (fields.next()?, fields.nth(1)?);
         (known == name).then(|| id.parse().ok())?
     });
-    found.ok_or_else(|| format!("found no group {name:?} on this machine, expected a name or number of a group"))
+    found.ok_or_else(|| {
+        format!("found no group {name:?} on this machine, expected a name or number of a group")
+    })
 }
 
 #[cfg(test)]

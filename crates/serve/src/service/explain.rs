@@ -183,8 +183,8 @@ impl ServiceHandle {
         } else {
             None
         };
-        let found = found
-            .ok_or_else(|| refused(format!("{number} has not started, so it has no attempts")))?;
+        let found =
+            found.ok_or_else(|| refused(format!("{number} has not started, so it has no attempts")))?;
         let name = Some(shown.name.clone());
         let all = self.list(Filter { name, most: 4 * BESIDE, ..Filter::default() })?;
         match latest(&all).get(shown.name.as_str()) {

@@ -220,7 +220,8 @@ mod tests {
         std::os::unix::fs::chown(dir.path(), Some(54_321), None).unwrap();
         let message = shared(dir.path()).unwrap();
         assert!(
-            message.contains("user 54321 may write") && message.ends_with("choose another directory with --state"),
+            message.contains("user 54321 may write")
+                && message.ends_with("choose another directory with --state"),
             "{message}"
         );
         assert!(!message.contains("chmod"), "{message}");

@@ -141,7 +141,11 @@ impl ServiceState {
     fn drain(&mut self, draining: bool) -> String {
         self.submissions.queue.is_draining = draining;
         self.out.records.push(Record::Draining(draining));
-        let message = if draining { "the service drains and starts no new submissions" } else { "the service starts submissions again" };
+        let message = if draining {
+            "the service drains and starts no new submissions"
+        } else {
+            "the service starts submissions again"
+        };
         self.event("service", None, None, message.to_owned());
         message.to_owned()
     }
@@ -156,7 +160,8 @@ impl ServiceState {
         };
         let (name, owner) = (&principal.name, &entry.wanted.user);
         if !principal.may_change(owner) {
-            let message = format!("{number} belongs to {owner}; {name} may change only their own submissions");
+            let message =
+                format!("{number} belongs to {owner}; {name} may change only their own submissions");
             return Err(Refusal::new(RefusalKind::Forbidden, message));
         }
         let Some(flow) = flow else { return Ok(entry) };
@@ -171,7 +176,9 @@ impl ServiceState {
                 let message = slackline_model::names::unknown("flow", flow, &names);
                 Err(Refusal::new(RefusalKind::NotFound, message))
             }
-            Some(known) if known.state.is_over() => conflict(format!("flow {flow} of {number} has already ended")),
+            Some(known) if known.state.is_over() => {
+                conflict(format!("flow {flow} of {number} has already ended"))
+            }
             Some(_) => Ok(entry),
         }
     }

@@ -258,10 +258,8 @@ impl ServiceState {
         let was_late = std::mem::replace(&mut progress.is_likely_late, is_late);
         if is_late && !was_late {
             let by = duration(expected.completion.seconds_since(deadline));
-            let mut message = format!(
-                "{flow} is predicted to miss its deadline {} by {by}",
-                timestamp(deadline)
-            );
+            let mut message =
+                format!("{flow} is predicted to miss its deadline {} by {by}", timestamp(deadline));
             let cause = cause.or_else(|| self.blamed(number, flow));
             if let Some((cause, wanted)) = cause.and_then(|cause| Some((cause, self.wanted(cause)?))) {
                 message.extend(["; without ", &cause.to_string(), " ", &wanted.name, " it would meet it"]);
@@ -341,11 +339,8 @@ fn words(prediction: &Prediction) -> String {
         format!("{} is predicted to finish at {}{holds}", flow.flow, flow.completion)
     };
     let mut words: Vec<String> = prediction.flows.iter().map(flow).collect();
-    words.extend(
-        prediction
-            .makes_late
-            .iter()
-            .map(|late| format!("{} of {} then misses its deadline by {:.0} s", late.flow, late.number, late.late_by)),
-    );
+    words.extend(prediction.makes_late.iter().map(|late| {
+        format!("{} of {} then misses its deadline by {:.0} s", late.flow, late.number, late.late_by)
+    }));
     if words.is_empty() { "its completion cannot be predicted".to_owned() } else { words.join("; ") }
 }

@@ -117,8 +117,7 @@ impl ServiceState {
         let SubmissionSpec { submit, name, user, .. } = wanted;
         let before = self.schedules.get(&name).map(|again| &again.recurring);
         if let Some(owner) = before.map(|before| &before.user).filter(|owner| !principal.may_change(owner)) {
-            let message =
-                format!("name: a schedule of {owner} has the name {name}; choose another name");
+            let message = format!("name: a schedule of {owner} has the name {name}; choose another name");
             return Err(Refusal::new(RefusalKind::Forbidden, message));
         }
         let is_own =
@@ -126,8 +125,7 @@ impl ServiceState {
         let (found, most) =
             (self.schedules.values().filter(is_own).count(), self.facts.limits.queued_by_user);
         if found >= most {
-            let message =
-                format!("{user} already has {found} schedules, the limit of a user is {most}");
+            let message = format!("{user} already has {found} schedules, the limit of a user is {most}");
             return Err(Refusal::new(RefusalKind::Conflict, message));
         }
         let now = self.now();

@@ -213,9 +213,8 @@ impl ServiceState {
                 let (other, job) = missing
                     .map(|(flow, index)| (flow.flow.clone(), flow.jobs[index].job.clone()))
                     .unwrap_or_default();
-                let message = format!(
-                    "it reads the output of job {job} of flow {other}, which will never exist"
-                );
+                let message =
+                    format!("it reads the output of job {job} of flow {other}, which will never exist");
                 self.fail_flow(number, &flow, message);
             }
             // Other events change neither tasks nor flows.
@@ -290,7 +289,8 @@ impl ServiceState {
         let reason = entry.cancelled.values().next().cloned();
         let Some(run) = entry.running_mut() else { return };
         for flow in run.flows.iter_mut().filter(|flow| !flow.state.is_over()) {
-            (flow.state, flow.cause) = (FlowStatus::Failed, Some("its run ended before it finished".to_owned()));
+            (flow.state, flow.cause) =
+                (FlowStatus::Failed, Some("its run ended before it finished".to_owned()));
         }
         let is = |state| run.flows.iter().any(|flow| flow.state == state);
         let why = run.flows.iter().find_map(|flow| {

@@ -196,7 +196,10 @@ fn strict_submissions_with_deadlines_are_rejected_without_a_forecast() {
     world.back(due);
     assert_eq!(world.state(due), State::Rejected);
     let why = world.show(due).why;
-    assert_eq!(why.as_deref(), Some("the forecast failed, so its deadlines cannot be checked: it is made so"));
+    assert_eq!(
+        why.as_deref(),
+        Some("the forecast failed, so its deadlines cannot be checked: it is made so")
+    );
     assert!(!world.standings[&(free, "f".to_owned())].held, "what has no deadline is let in");
     let unpredicted = world.show(free).unpredicted;
     assert_eq!(unpredicted.as_deref(), Some("the forecast failed: it is made so"));

@@ -37,7 +37,9 @@ pub fn deadline(text: &str, after: Timestamp, now: WallTime) -> Result<WallTime,
                 TimeSpec::Moment(_) | TimeSpec::Local(_) => String::new(),
             },
         );
-        return Err(format!("deadline: found {text:?}, which was at {at}{counts}, expected a time in the future"));
+        return Err(format!(
+            "deadline: found {text:?}, which was at {at}{counts}, expected a time in the future"
+        ));
     }
     Ok(at)
 }

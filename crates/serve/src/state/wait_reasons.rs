@@ -12,7 +12,8 @@ use crate::state::submissions::{Entry, SubmissionState};
 use crate::timestamp;
 
 /// The reason during a drain.
-const DRAINS: &str = "the service drains and starts no new submissions (resume with slackline serve drain --undo)";
+const DRAINS: &str =
+    "the service drains and starts no new submissions (resume with slackline serve drain --undo)";
 
 /// The most missing outputs that a reason names.
 const NAMED: usize = 3;

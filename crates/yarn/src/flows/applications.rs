@@ -166,11 +166,8 @@ impl FlowCluster {
         let refusal = |error: &HttpError| !error.may_pass() && !error.is_missing();
         let error = self.control.manager.kill(app).err().filter(refusal)?;
         let has_warned = std::mem::replace(&mut self.warned_of_refusal, true);
-        (!has_warned).then(|| {
-            format!(
-                "{app} cannot be killed: {error}; kill it with: yarn application -kill {app}"
-            )
-        })
+        (!has_warned)
+            .then(|| format!("{app} cannot be killed: {error}; kill it with: yarn application -kill {app}"))
     }
 
     /// Submits a job of a run with a priority. The answer comes later.

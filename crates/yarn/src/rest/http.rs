@@ -268,8 +268,7 @@ impl Client {
         match answer {
             Answer::Document(bytes) => Ok(bytes),
             Answer::ExternalRuns(status, to) => {
-                let message =
-                    format!("it redirects to {to}; pass the address of the active ResourceManager");
+                let message = format!("it redirects to {to}; pass the address of the active ResourceManager");
                 Err(HttpError::Refused { url, status: status.as_u16(), message })
             }
         }

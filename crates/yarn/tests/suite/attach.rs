@@ -557,7 +557,11 @@ fn a_history_that_does_not_answer_gives_a_warning() {
     let site = TestCluster::new();
     let cluster = site.ask_with(TestCluster::wish(), "127.0.0.1:1").unwrap();
     assert_eq!(cluster.past().len(), 0);
-    assert!(cluster.remarks()[0].contains("durations of earlier jobs are not available: "), "{:?}", cluster.remarks());
+    assert!(
+        cluster.remarks()[0].contains("durations of earlier jobs are not available: "),
+        "{:?}",
+        cluster.remarks()
+    );
     assert!(cluster.remarks()[0].contains("--job-history HOST:PORT"), "{:?}", cluster.remarks());
 }
 

@@ -256,7 +256,10 @@ fn a_process_that_does_not_start_says_why() {
     let said = refused("new", |_| ());
     assert!(said.contains("another version of the protocol (`ready 2`, expected `ready 1`)"), "{said}");
     let said = refused("silent", |launch| launch.start = Duration::from_millis(200));
-    assert!(said.contains("it was not ready within 0 s") && said.contains("it did not end and was killed"), "{said}");
+    assert!(
+        said.contains("it was not ready within 0 s") && said.contains("it did not end and was killed"),
+        "{said}"
+    );
     let said = refused("good", |launch| launch.program = "/no/such/java".into());
     assert!(said.contains("/no/such/java: No such file"), "{said}");
 }

@@ -77,7 +77,9 @@ impl ServiceState {
         } else {
             return Ok(());
         };
-        let message = format!("key: submission {number} has the same key but {found}; submit it unchanged, or use another key");
+        let message = format!(
+            "key: submission {number} has the same key but {found}; submit it unchanged, or use another key"
+        );
         Err(Refusal::new(RefusalKind::Conflict, message))
     }
 
@@ -89,7 +91,9 @@ impl ServiceState {
             format!("{all} submissions wait in the queue, its limit is {}; retry later", limits.queued)
         } else if own >= limits.queued_by_user {
             let most = limits.queued_by_user;
-            format!("{own} submissions of {user} wait in the queue, the limit of a user is {most}; retry later")
+            format!(
+                "{own} submissions of {user} wait in the queue, the limit of a user is {most}; retry later"
+            )
         } else {
             return Ok(());
         };

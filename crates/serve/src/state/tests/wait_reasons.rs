@@ -89,10 +89,7 @@ fn a_held_flow_names_the_hold() {
     world.hold_predictions = true;
     let strict = world.submit(&anna(), api::Submit { if_late: IfLate::Reject, ..submit("strict") });
     world.open(strict, &[("f", 1, Some(minutes(10)))]);
-    assert_eq!(
-        world.flow(strict, "f").why.as_deref(),
-        Some("its deadlines are checked first")
-    );
+    assert_eq!(world.flow(strict, "f").why.as_deref(), Some("its deadlines are checked first"));
 }
 
 #[test]

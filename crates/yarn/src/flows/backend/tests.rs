@@ -764,8 +764,9 @@ fn applications_that_cannot_be_killed_are_named() {
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
     let (_, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(1)));
     let app = scene.app(1);
-    let warning =
-        format!("warned: still on the cluster: {app} (f/count); kill them with: yarn application -kill {app}");
+    let warning = format!(
+        "warned: still on the cluster: {app} (f/count); kill them with: yarn application -kill {app}"
+    );
     assert!(messages.contains(&warning), "{messages:?}");
 }
 
