@@ -522,7 +522,7 @@ impl OrderCosts<'_, '_> {
         let mut sum = EstimatedCost::ZERO;
         for _ in 0..worlds {
             // It may still be better on average.
-            let here = self.believed_here(order, least.filter(|_| worlds == 1), moved);
+            let here = self.estimated_here(order, least.filter(|_| worlds == 1), moved);
             sum.cost += here.cost;
             sum.expected += here.expected;
             sum.later += here.later;
@@ -540,7 +540,7 @@ impl OrderCosts<'_, '_> {
     }
 
     /// The cost in the present world; infinite if above `least`.
-    fn believed_here(
+    fn estimated_here(
         &mut self,
         order: Option<&[u32]>,
         least: Option<EstimatedCost>,

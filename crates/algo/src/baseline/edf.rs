@@ -6,7 +6,7 @@
 //! served first. **Guarantee**: none with several slots. **Complexity**: O(log phases) a decision; with slack
 //! O(phases of the flow) when it arrives.
 //! **Deviations**: none by default. D1. With `slack`, a phase is due when it has to start: its flow's
-//! deadline less the longest path from the start of the phase, at believed lengths and with all the slots it
+//! deadline less the longest path from the start of the phase, at estimated lengths and with all the slots it
 //! can use. D2. With `weights`, the time from its release to its deadline counts divided by the weight of the
 //! flow: of two that have the same time, the heavier one is due first.
 

@@ -219,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn a_command_hears_of_each_alert_and_is_tried_again_if_it_fails() {
+    fn a_command_gets_each_alert_and_is_retried_if_it_fails() {
         let dir = tempfile::tempdir().unwrap();
-        let (file, first) = (dir.path().join("heard"), dir.path().join("first"));
+        let (file, first) = (dir.path().join("events"), dir.path().join("first"));
         let command = format!(
             "mkdir {} && exit 1; echo $SLACKLINE_ALERT $SLACKLINE_NUMBER $SLACKLINE_NAME/$SLACKLINE_FLOW $SLACKLINE_USER \
              \"$SLACKLINE_MESSAGE\" >> {file}; cat >> {file}",
