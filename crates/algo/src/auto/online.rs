@@ -40,7 +40,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "headroom",
             "yes",
             Values::Choice(&["yes", "no"]),
-            "whether to reserve slots from long tasks if that would have helped so far",
+            "whether to keep slots free of long tasks if that would have helped so far",
         ),
         Param::new(
             "ends",
@@ -80,7 +80,7 @@ const PAGE: &[&str] = &[
      order and two rules, in turn, are tried, and there is no search. The budget counts work and not time, so a run is reproducible. A \
      rollout simulates tasks with caps, kinds of slots and speeds. It includes the next release of recurring flows.",
     "wait=K: a flow whose response time reaches K times its estimated run time on an empty cluster goes before all others. Of several \
-     such flows, the first to reach it goes first. They may use the slots that are reserved from long tasks. So no flow starves under any \
+     such flows, the first to reach it goes first. They may use the slots that are kept free of long tasks. So no flow starves under any \
      rule. (If all arrivals are known in advance, there is no starvation, and no flow goes first.)",
     "headroom=yes: tasks are never preempted. So tasks longer than theta, the median run time on an empty cluster of the last 100 flows, \
      may hold at most a share 1 - rho of the slots of a kind, and the next flow finds a slot. rho starts at 0.05. After every ten \
