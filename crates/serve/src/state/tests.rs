@@ -427,7 +427,7 @@ fn an_alert_names_a_submission_that_was_admitted_after_a_separate_forecast() {
     world.makes_late = None;
     world.pass(2 * SECOND);
     let message = &world.kept_alerts()[0].message;
-    assert!(message.ends_with("later; without 2 urgent it would be"), "{message}");
+    assert!(message.ends_with("; without 2 urgent it would meet it"), "{message}");
 }
 
 #[test]
@@ -451,7 +451,7 @@ fn an_alert_says_which_submission_makes_a_flow_late_and_when_it_is_expected() {
     let urgent = world.submit(&anna(), submit("urgent"));
     world.open(urgent, &[("f", 1, None)]);
     let message = &world.kept_alerts()[0].message;
-    assert!(message.ends_with("but 600.0 s later; without 2 urgent it would be"), "{message}");
+    assert!(message.ends_with(" by 600.0 s; without 2 urgent it would meet it"), "{message}");
     world.pass(minutes(21));
     let message = &world.kept_alerts()[0].message;
     let then = timestamp(START + minutes(30));
