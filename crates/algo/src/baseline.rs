@@ -32,7 +32,7 @@ const BY: Param = Param::new(
     "by",
     "job",
     Values::Choice(&["job", "flow"]),
-    "what queues or shares: every job by itself, or each flow as a whole",
+    "what is scheduled as a unit: each job, or each flow",
 );
 
 /// Plans of the baselines' entries.

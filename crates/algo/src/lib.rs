@@ -3,7 +3,7 @@
 //! # Modules
 //!
 //! - [`classic`]: the textbook as functions; knows no flows and no clusters;
-//! - [`auto`]: the order that is believed to cost least, by rollouts;
+//! - [`auto`]: the order of the lowest estimated cost, by rollouts;
 //! - [`baseline`]: FIFO, Fair and EDF, what everything else is compared with;
 //! - [`dmrs`]: map and reduce tasks on machines of different speed;
 //! - [`flex`]: malleable jobs and any metric: FLEX;

@@ -46,7 +46,7 @@ pub(crate) fn willing(room: u32, free: u32, sooner: u64) -> u32 {
     u64::from(room).saturating_sub(sooner).min(u64::from(free)) as u32
 }
 
-/// For how much longer a task that began at `since` holds its slot: as believed or, if it should have ended
+/// For how much longer a task that began at `since` holds its slot: as estimated or, if it should have ended
 /// before, for a tenth more of its time. What has just begun and takes no time ends now.
 pub(crate) fn busy(since: Time, estimated: Span, now: Time) -> Span {
     let ends = since + estimated;
@@ -177,7 +177,7 @@ mod tests {
         // As late is not sooner.
         assert_eq!([fast.sooner(seconds(11)), fast.sooner(seconds(5)), fast.sooner(seconds(1))], [4, 0, 0]);
         assert_eq!([willing(6, 4, 6), willing(7, 4, 6), willing(20, 4, 6)], [0, 1, 4]);
-        // What is believed to take no time is done anywhere.
+        // A task with an estimate of zero runs on any slot.
         assert_eq!(Faster { task: Span::ZERO, ..fast }.sooner(seconds(12)), 0);
     }
 

@@ -169,24 +169,21 @@ pub struct Proposal {
 #[non_exhaustive]
 pub enum Refused {
     /// A flow has several jobs.
-    #[error("{policy} plans flows of one job, found {jobs} jobs in flow {flow:?} (simulate takes them)")]
+    #[error("{policy} plans only flows of one job, found {jobs} jobs in flow {flow:?} (use simulate)")]
     SeveralJobs {
         policy: &'static str,
         flow: String,
         /// How many jobs it has.
         jobs: usize,
     },
-    #[error("{policy} plans generic slots, found map and reduce slots (simulate takes them)")]
+    #[error("{policy} plans only generic slots, found map and reduce slots (use simulate)")]
     MapReduceSlots { policy: &'static str },
     /// Machines differ in speed.
-    #[error(
-        "{policy} plans allocations, which need machines of one speed, found several (simulate takes them)"
-    )]
+    #[error("{policy} plans only machines of one speed, found several speeds (use simulate)")]
     MixedSpeeds { policy: &'static str },
     /// Jobs may not give up slots, and minima may come when none are free.
     #[error(
-        "{policy} plans moldable jobs with minima if all have one phase and are there from the start, found \
-         others (jobs=malleable takes them)"
+        "{policy} plans moldable jobs with minima only if all have one phase and are released at 0, found others (use jobs=malleable)"
     )]
     Minima { policy: &'static str },
     /// A phase is given only as work, and was not cut.

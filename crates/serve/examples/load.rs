@@ -129,7 +129,7 @@ fn main() {
     tell("submissions", took);
     is_over.store(true, Ordering::Relaxed);
     tell("what the page asks for", looking.join().unwrap());
-    println!("events that {watchers} clients were told: {}", event.load(Ordering::Relaxed));
+    println!("events that {watchers} clients received: {}", event.load(Ordering::Relaxed));
     let service: Service = client(server).get("/api/v1/service").unwrap();
     println!("{:?}", service.submissions);
     let metrics = client(server).text("/metrics").unwrap();

@@ -95,14 +95,14 @@ fn machines(slots: u32) -> Vec<MachineDraft> {
 /// A predictor running, and when its service began.
 struct Asked {
     looks: Sender<ForecastRequest>,
-    told: Receiver<ForecastResult>,
+    results: Receiver<ForecastResult>,
     began: WallTime,
 }
 
 impl Asked {
     fn new(policy: &PolicySpec, slots: u32) -> Self {
         let (looks, to_look) = channel();
-        let (tell, told) = channel();
+        let (tell, results) = channel();
         let began = WallTime(clock::unix_micros());
         let outlook = run::Forecaster::new(policy.clone(), machines(slots), objective(), 1.0);
         let forecaster = Forecaster::new(outlook, policy.clone(), began, SharedHistogram::default());
@@ -112,7 +112,7 @@ impl Asked {
             }
         };
         std::thread::spawn(move || forecaster.work(&to_look, &tell));
-        Self { looks, told, began }
+        Self { looks, results, began }
     }
 
     fn track(&self, number: u64, run: &Run, rng: &mut ChaCha8Rng) {
@@ -134,7 +134,7 @@ impl Asked {
 
     fn look(&self, number: u64) -> f64 {
         self.looks.send(ForecastRequest::Predict(Some(number))).unwrap();
-        self.told.recv().unwrap().took as f64 / SECOND as f64
+        self.results.recv().unwrap().took as f64 / SECOND as f64
     }
 }
 
@@ -168,18 +168,18 @@ fn parts(policy: &PolicySpec, slots: u32, runs: &[Run], looks: u64, rng: &mut Ch
         let now = Time(k * SECOND);
         let (ahead, copied) = timed(|| outlook.ahead(now, None));
         let ((_, kept), expected) = timed(|| ahead.resolved().unwrap());
-        let (courses, drawn) = timed(|| {
+        let (samples, drawn) = timed(|| {
             (0..run::Forecaster::SAMPLES)
                 .map(|k| outlook.sample(now, None, k).checked().unwrap())
                 .collect::<Vec<_>>()
         });
         let ((), simulated) =
-            timed(|| courses.iter().for_each(|course| assert!(course.completions(&kept).is_ok())));
+            timed(|| samples.iter().for_each(|one| assert!(one.completions(&kept).is_ok())));
         let ahead = ahead.keeping(&kept);
         let (_, without) = timed(|| ahead.without(|name| name.starts_with("1/")).completions().unwrap());
         [copied, expected, drawn, simulated, without].into_iter().zip(&mut took).for_each(|(s, t)| t.push(s));
     }
-    let names = ["what is left", "what is expected", "courses, drawn", "courses, simulated", "without one"];
+    let names = ["what is left", "what is expected", "samples, drawn", "samples, simulated", "without one"];
     names.into_iter().zip(took).for_each(|(name, took)| tell(name, took));
 }
 

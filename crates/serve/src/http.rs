@@ -126,13 +126,13 @@ impl Default for Bounds {
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// An address that other machines reach needs TLS and tokens.
-    #[error("{0}: found an address that others than this machine reach, expected {1} with it")]
+    #[error("{0}: other machines can reach this address, so the service needs {1}")]
     Open(SocketAddr, String),
     /// The address or the socket cannot be bound.
-    #[error("{0}: cannot listen there: {1}")]
+    #[error("{0}: cannot listen: {1}")]
     Bind(String, std::io::Error),
     /// The path of the socket is too long for the system.
-    #[error("{}: found a path of {} bytes, expected at most {} for a socket: --socket names another", .0.display(), .0.as_os_str().len(), listen::SOCKET_MAX)]
+    #[error("{}: found a socket path of {} bytes, expected at most {}; choose another path with --socket", .0.display(), .0.as_os_str().len(), listen::SOCKET_MAX)]
     Long(PathBuf),
     /// The certificates or the key are invalid.
     #[error("{0}")]

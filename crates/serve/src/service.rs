@@ -84,7 +84,7 @@ pub enum StartError {
     #[error("{0}")]
     Engine(String),
     /// The first record is not the start of a service.
-    #[error("{0}: found records that do not begin a service, expected the state of one")]
+    #[error("{0}: its first record is not the start of a service, expected the state directory of a service")]
     Foreign(String),
 }
 
@@ -146,10 +146,8 @@ impl Service {
     pub fn stop(self) -> Result<(), String> {
         self.is_over.store(true, Ordering::SeqCst);
         // The event loop checks `is_over` at least once a second.
-        let ended = self
-            .state
-            .join()
-            .unwrap_or_else(|_| Err("the thread that keeps the state ended early".to_owned()));
+        let ended =
+            self.state.join().unwrap_or_else(|_| Err("the state thread ended unexpectedly".to_owned()));
         // A restart recovers the work of a thread that is still blocked.
         for _ in 0..LAST.as_millis() / STEP.as_millis() {
             if lock(&self.others).iter().all(JoinHandle::is_finished) {
@@ -214,7 +212,8 @@ impl Service {
         spawn("finalizer", Box::new(move || finalizer.work(&to_close)))?;
         let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), messages.clone());
         let failed = move |alert: &Alert, problem: String| {
-            let message = format!("{} of {} was not reported: {problem}", alert.kind.name(), alert.number);
+            let message =
+                format!("the alert {} of {} was not sent: {problem}", alert.kind.name(), alert.number);
             let _ = failed.send(Message::Happened("alert_failed", message));
         };
         spawn("hooks", Box::new(move || hooks.work(&to_alert, &over, &failed)))?;
@@ -304,7 +303,7 @@ enum InFlight {
 
 impl EventLoop {
     fn work(mut self, received: &Receiver<Message>) -> Result<(), String> {
-        activity::announce("the state", Duty::Loop);
+        activity::announce("the state thread", Duty::Loop);
         self.write();
         while !self.is_over.load(Ordering::SeqCst) && !self.scheduler.has_ended() {
             match received.recv_timeout(self.patience()) {

@@ -51,15 +51,19 @@ use crate::rest::resource_manager::{ResourceManager, Scheduler};
 pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE, JOB_HISTORY];
 
 /// The jobs choose the size of their containers themselves.
-const MEMORY: Param =
-    Param::new("memory", "cluster", Values::Bytes, "memory of a slot; cluster: of the containers that run")
-        .or_word("cluster");
+const MEMORY: Param = Param::new(
+    "memory",
+    "cluster",
+    Values::Bytes,
+    "memory of a slot; cluster: mean of the running containers",
+)
+.or_word("cluster");
 
 const JOB_HISTORY: Param = Param::new(
     "job-history",
     "cluster",
     Values::Text("HOST:PORT"),
-    "JobHistory server, which knows what jobs took; cluster: its own, none: not asked",
+    "JobHistory server, for durations of earlier jobs; cluster: its own, none: do not use one",
 );
 
 /// The options of `attach` that are no engine parameters.
@@ -113,7 +117,7 @@ impl Cluster {
         let queues = queues(&scheduler, &named)?;
         let (slot_mb, why) = if settings.given(MEMORY.name) {
             let asked = settings.count(MEMORY.name).div_ceil(1 << 20);
-            (checks::granted_container_mb(&manager, asked)?, "as --memory says".to_owned())
+            (checks::granted_container_mb(&manager, asked)?, "set by --memory".to_owned())
         } else {
             checks::observed_container_mb(&manager, &queues)?
         };
@@ -132,15 +136,14 @@ impl Cluster {
         let priority = manager.property(HIGHEST_PROPERTY).map_err(EngineError::other)?;
         if priority.is_none_or(|most| most.trim() == "0") {
             remarks.push(format!(
-                "found no {HIGHEST_PROPERTY} above 0 in the ResourceManager's configuration: applications have no order \
-                 but that of their submission (docs/hadoop.md)"
+                "found no {HIGHEST_PROPERTY} above 0 in the ResourceManager's configuration, so priorities have no effect (docs/hadoop.md)"
             ));
         }
         let history = past_jobs::history_server(settings.text(JOB_HISTORY.name), &address, &manager)?;
         let past = history.map(|server| past_jobs::recent_jobs(&server, &queues, unix_millis()));
         let past = past.transpose().unwrap_or_else(|error| {
             remarks.push(format!(
-                "what jobs took before is not known: {error}; --job-history HOST:PORT says where the JobHistory server is"
+                "durations of earlier jobs are not available: {error}; pass the address of the JobHistory server with --job-history HOST:PORT"
             ));
             None
         });

@@ -117,9 +117,7 @@ pub enum SubmitterError {
         message: String,
     },
     /// The answer violates the protocol.
-    #[error(
-        "the process that submits to Hadoop answered `{verb}` with something that is not understood: {why}"
-    )]
+    #[error("the process that submits to Hadoop answered `{verb}` with an invalid message: {why}")]
     Unknown { verb: &'static str, why: String },
 }
 
@@ -430,7 +428,7 @@ impl Submitter {
         if let Some(why) = state.process.death() {
             if state.restarts_left == 0 {
                 return Err(SubmitterError::Died {
-                    why: format!("{why} (it was started again {} times)", self.launch.restarts),
+                    why: format!("{why} (it was restarted {} times)", self.launch.restarts),
                 });
             }
             state.restarts_left -= 1;

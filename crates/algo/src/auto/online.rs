@@ -20,86 +20,82 @@ use crate::rule::residual::{Residual, is_live};
 
 /// `auto` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
-    source: "none; rollouts of the rules of the textbook (Bertsekas, Castañón 1999)",
+    source: "none; rollouts of textbook rules (Bertsekas, Castañón 1999)",
     among_all: false,
-    guarantee: "at each decision believed to cost no more than the order of any rule that is tried, within 0.5 % or the noise",
+    guarantee: "each decision: estimated cost at most that of any tried rule, within 0.5 % or the noise",
     params: &[
         Param::new(
             "rollouts",
             "200",
             Values::Count(1, 2_000),
-            "orders that are tried at a decision; fewer where much is there",
+            "orders tried at a decision; fewer if many flows are active",
         ),
         Param::new(
             "wait",
             "100",
             Values::Real(1.0, 1e9),
-            "a flow whose response time reaches this multiple of its time alone goes first",
+            "a flow whose response time reaches this multiple of its run time on an empty cluster goes first",
         ),
         Param::new(
             "headroom",
             "yes",
             Values::Choice(&["yes", "no"]),
-            "whether slots are kept from long tasks where that would have paid so far",
+            "whether to keep slots free of long tasks if that would have helped so far",
         ),
         Param::new(
             "ends",
             "yes",
             Values::Choice(&["yes", "no"]),
-            "whether it also decides when two flows have ended and none has come",
+            "whether to decide also when two flows have ended and none has arrived",
         ),
-        Param::new("seed", "0", Values::Count(0, u64::MAX), "where the random moves of the search begin"),
+        Param::new("seed", "0", Values::Count(0, u64::MAX), "seed of the random moves of the search"),
     ],
     capabilities: Capabilities::WITH_SPEEDS,
     page: PAGE,
     planner: Planner::Best,
     ..PolicyEntry::new(
         "auto",
-        "the order that is believed to cost least, by rollouts of all rules and a search, as flows come and end",
+        "the order of the lowest estimated cost, by rollouts of all rules and a search, at arrivals and ends of flows",
         |_: &Cluster, objective, settings| Box::new(Auto::new(*objective, settings)),
     )
 };
 
 const PAGE: &[&str] = &[
-    "When a flow arrives: auto measures what is left of every flow that is there, puts the flows in the order of each rule of \
-     the policy `rule` (atc and due with several parameters; woha by its plans, dmrs by its program), and finds by a rollout of each when every flow would complete \
-     and so what that would cost by the objective. The order in force, with the new flow put in by the rule it came from, \
-     stays unless another is believed to cost 0.5 % less. From the best order a search moves one flow after another at \
-     random, and keeps what costs less or, at the same cost, completes earlier. Slots go by the order that was found until it looks \
-     again, from the order in force. Nothing is planned again when tasks end.",
-    "ends=yes: it looks again not only when a flow comes but also when two have ended and none has come, so that a search continues \
-     where much came at once.",
-    "Orders are compared by the mean of two costs: that of the rollout, in which nothing else comes, and what it would be if \
-     every flow completed later by half the mean time that the last 32 flows or so take of the whole cluster (by twice that \
-     time for the largest of costs that do not rise evenly). So an order that keeps some slack is better than one that keeps \
-     none where no flow would be late. (Sums of linear costs differ by the same in both.) Of sums those that are equal are \
-     compared by what they would be if every flow completed later by two, four and eight times that whole time: so slack goes \
-     to those that are nearest to their dates, and none to flows that are late already.",
-    "rollouts=N: at a decision N orders are tried, where all flows that are there have just come together ten times as many; \
-     up to half of them are those of rules, by turns if there are more rules, and the others those of the search. But no more are \
-     tried when the rollouts of a decision have taken 1,000 units for each that it may make, one unit for each phase that a rollout \
-     begins with and each batch of tasks that it starts, half of it for rules: some hundreds of phases can have all N, more \
-     phases fewer. With 10,000 flows that is the order in force and two rules, by turns, and no search. All of that is counted \
-     and not timed, so that a run gives the same schedule again. A rollout goes task by task, by caps, kinds of slots \
-     and speeds, and knows flows that recur: their next release is an arrival in it.",
-    "wait=K: a flow that has been there K times its time alone (what it takes with the whole cluster, as believed when it came) \
-     goes before all others, the one first whose time was up first, and may take slots kept from long tasks. So no flow \
-     waits for ever, whatever a rule thinks of it. (Where auto was told of all that comes, nothing goes on for ever, and no flow goes first.)",
-    "headroom=yes: nothing is preempted, so tasks longer than theta, the median time alone of the last 100 flows, may hold at \
-     most a share 1 - rho of the slots of a kind, and whoever comes next finds a slot. rho is 0.05 at first; whenever ten \
-     flows have come, those that came are simulated again from their own releases with rho 0, 0.05, 0.1 and 0.2, and \
-     rho changes where another would have cost 3 % less. That is done also as soon as a flow comes with tasks of more than ten times \
-     theta. As long as one is among the last 100, the last one of these is simulated as if it came before all others, whose like are \
-     still to come, and rho may be 0.35, 0.5 and 0.7 as well. Before ten flows have come, and where rho of the slots is less than \
-     one, nothing is kept.",
-    "Machines of mixed speed: a free slot is used fastest first, and a slow one is left free while faster ones, busy as they \
-     are and with what goes before it there, would have done all the rest of the phase before it had done one task.",
-    "Wrong estimates: the mean error of phases, |ln(took / believed)| over the last 32 or so, is learned. Above 0.2 an order \
-     has to be good on average over four more worlds with lengths drawn anew (of no more than 2,000 phases), above 0.5 nothing is searched, and the order in \
-     force stays unless another is better by more than the error over the root of the number of phases. Of a task or phase a \
-     tenth of what it has done is left at least, and a flow that has done more than all it was believed to be has the rest \
-     in proportion. Costs that do not rise evenly, of deadlines and of maxima, are a matter of which flow is late, and of that wrong \
-     lengths say little: above 0.2 flows go by their deadlines for a sum and by due without tails for a maximum, and nothing is searched.",
+    "When a flow arrives, auto measures the remaining work of all active flows. It orders the flows by each rule of the policy \
+     `rule` (atc and due with several parameters; woha by its plans, dmrs by its program). A rollout of each order estimates when every \
+     flow completes, and so its cost by the objective. The current order, with the new flow inserted by the rule it came from, stays \
+     unless the estimate of another is 0.5 % lower. From the best order, a search moves one flow after another at random. It keeps a \
+     move that lowers the cost, or that completes earlier at the same cost. Slots follow the order until the next decision. The end of a \
+     task causes no decision.",
+    "ends=yes: auto decides also when two flows have ended and none has arrived, so that the search continues after a burst of arrivals.",
+    "Orders are compared by the mean of two costs: the cost of the rollout, without further arrivals, and its cost if every flow \
+     completed later. That delay is half of the mean time that each of about the last 32 flows takes on the whole cluster (twice that \
+     time for the maximum of a nonlinear cost). So where no flow is late, an order with slack is better than one without. (For sums of \
+     linear costs, the delay makes no difference.) Equal sums are compared again with delays of two, four and eight times that mean time. \
+     So slack goes to the flows closest to their due dates, and not to flows that are already late.",
+    "rollouts=N: each decision tries N orders, or ten times as many if all active flows have just arrived together. At most half of them \
+     are orders of rules (in turn if there are more rules); the others are orders of the search. A decision has a budget of 1,000 units of \
+     work for each of its rollouts, half of it for rules. A rollout costs one unit for each phase at its start and for each batch of tasks \
+     that it starts. Up to some hundreds of phases can have all N rollouts, more phases have fewer. With 10,000 flows, only the current \
+     order and two rules, in turn, are tried, and there is no search. The budget counts work and not time, so a run is reproducible. A \
+     rollout simulates tasks with caps, kinds of slots and speeds. It includes the next release of recurring flows.",
+    "wait=K: a flow whose response time reaches K times its estimated run time on an empty cluster goes before all others. Of several \
+     such flows, the first to reach it goes first. They may use the slots that are kept free of long tasks. So no flow starves under any \
+     rule. (If all arrivals are known in advance, there is no starvation, and no flow goes first.)",
+    "headroom=yes: tasks are never preempted. So tasks longer than theta, the median run time on an empty cluster of the last 100 flows, \
+     may hold at most a share 1 - rho of the slots of a kind, and the next flow finds a slot. rho starts at 0.05. After every ten \
+     arrivals, these flows are simulated again with rho 0, 0.05, 0.1 and 0.2, and rho changes if another value would have cost 3 % less. \
+     A flow with tasks longer than ten times theta triggers the same comparison. While such a flow is among the last 100, the latest \
+     of them is simulated as if it came first, because more may follow, and rho may also be 0.35, 0.5 or 0.7. Nothing is reserved before \
+     ten flows have arrived, or if rho of the slots is less than one slot.",
+    "Machines of mixed speed: free slots are used fastest first. A slow slot stays free if the faster slots, including their current and \
+     earlier work, would finish the rest of the phase before the slow slot finished one task.",
+    "Wrong estimates: auto learns the mean error of about the last 32 phases, |ln(actual / estimated)|. Above 0.2, an order must be good \
+     on average over four more scenarios with sampled durations (of at most 2,000 phases). Above 0.5, there is no search, and the current \
+     order stays unless another is better by more than the error divided by the root of the number of phases. The remaining time of a task \
+     or phase is at least a tenth of its elapsed work; a flow that has exceeded its estimate has proportionally more left. Nonlinear \
+     costs (of deadlines and maxima) depend on which flows are late, and wrong durations say little about that. So above 0.2, flows go by \
+     deadline for a sum, and by due without tails for a maximum, without a search.",
 ];
 
 /// The order in force is replaced only by an order whose estimated cost is lower by this share, or noise
@@ -526,7 +522,7 @@ impl OrderCosts<'_, '_> {
         let mut sum = EstimatedCost::ZERO;
         for _ in 0..worlds {
             // It may still be better on average.
-            let here = self.believed_here(order, least.filter(|_| worlds == 1), moved);
+            let here = self.estimated_here(order, least.filter(|_| worlds == 1), moved);
             sum.cost += here.cost;
             sum.expected += here.expected;
             sum.later += here.later;
@@ -544,7 +540,7 @@ impl OrderCosts<'_, '_> {
     }
 
     /// The cost in the present world; infinite if above `least`.
-    fn believed_here(
+    fn estimated_here(
         &mut self,
         order: Option<&[u32]>,
         least: Option<EstimatedCost>,

@@ -6,7 +6,7 @@
 //! served first. **Guarantee**: none with several slots. **Complexity**: O(log phases) a decision; with slack
 //! O(phases of the flow) when it arrives.
 //! **Deviations**: none by default. D1. With `slack`, a phase is due when it has to start: its flow's
-//! deadline less the longest path from the start of the phase, at believed lengths and with all the slots it
+//! deadline less the longest path from the start of the phase, at estimated lengths and with all the slots it
 //! can use. D2. With `weights`, the time from its release to its deadline counts divided by the weight of the
 //! flow: of two that have the same time, the heavier one is due first.
 
@@ -26,13 +26,13 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "due",
             "deadline",
             Values::Choice(&["deadline", "slack"]),
-            "what phases wait in the order of: their flows' deadlines, or when they have to start for these",
+            "what phases are ordered by: the deadlines of their flows, or the latest starts that meet these",
         ),
         Param::new(
             "weights",
             "ignored",
             Values::Choice(&["ignored", "counted"]),
-            "whether the time that a flow is given counts divided by its weight",
+            "whether to divide the time to the deadline by the flow's weight",
         ),
     ],
     planner: Planner::Allocations(|instance, settings, _| {

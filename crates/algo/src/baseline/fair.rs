@@ -35,7 +35,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     }),
     ..PolicyEntry::new(
         "fair",
-        "equal shares by the water-line of Hadoop's Fair Scheduler; keeps minima and maxima",
+        "equal shares by water filling, as Hadoop's Fair Scheduler; keeps minima and maxima",
         |_, _, settings| Box::new(Fair::new(ShareUnit::chosen(settings))),
     )
 };

@@ -63,7 +63,7 @@ const KEY: Param = Param::new(
     "key",
     "own-rate",
     Values::Choice(&["own-rate", "full-rate", "completion"]),
-    "what jobs are sorted by, from the linear program: C - p/(2 mu_j), C - p/(2 mu), or C",
+    "sort key of the jobs, from the linear program: C - p/(2 mu_j), C - p/(2 mu), or C",
 );
 
 /// The configuration of a variant; parameters it does not have are at their defaults.

@@ -470,12 +470,9 @@ fn flows_of_several_jobs_and_mixed_speeds_are_refused() {
         let instance = Instance::new(draft).unwrap();
         plan_instance(&instance, &Config::quick()).unwrap_err().to_string()
     };
-    assert!(
-        refusal(&draft)
-            .starts_with("flex plans allocations, which need machines of one speed, found several")
-    );
+    assert!(refusal(&draft).starts_with("flex plans only machines of one speed, found several speeds"));
     draft.flows[0].jobs.push(work("y"));
-    assert!(refusal(&draft).starts_with("flex plans flows of one job, found 2 jobs in flow \"f\""));
+    assert!(refusal(&draft).starts_with("flex plans only flows of one job, found 2 jobs in flow \"f\""));
 }
 
 /// What a simulation of the policy gives, judged, with mean response.

@@ -26,14 +26,13 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "between",
             "order",
             Values::Choice(&["order", "targets"]),
-            "online: what free slots follow until the next plan, the order of the last one or, as in the paper, the \
-             slots that it gave at its start",
+            "online: what free slots follow until the next plan: the order of the last plan or, as in the paper, the slots at its start",
         ),
         Param::new(
             "kinds",
             "binding",
             Values::Choice(&["binding", "sum"]),
-            "online, map and reduce slots: orders look at the kind of slots that has most to do, or at both together",
+            "online, map and reduce slots: orders consider the kind of slots with the most work, or both together",
         ),
     ],
     planner: Planner::Allocations(propose),

@@ -43,8 +43,7 @@ const fn times(default: &'static str) -> Param {
         "times",
         default,
         Values::Choice(&["area", "stage", "best"]),
-        "how long a stage is assumed to last: work over slots, whole waves of tasks, or whichever gives the \
-         better order",
+        "how long a stage is assumed to last: work over slots, whole waves of tasks, or the one with the better order",
     )
 }
 

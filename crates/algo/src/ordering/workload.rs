@@ -31,14 +31,14 @@ pub struct Workload {
 #[non_exhaustive]
 pub enum NotOffline {
     /// A flow that is not one job.
-    #[error("flow {flow:?}: found {jobs} jobs, expected one: job orders are for flows of a single job")]
+    #[error("flow {flow:?}: found {jobs} jobs, expected one: job orders need flows of a single job")]
     Jobs {
         flow: String,
         /// How many jobs it has.
         jobs: usize,
     },
     /// A flow that arrives later.
-    #[error("flow {flow:?}: found release {release}, expected 0: offline orders have all jobs at hand")]
+    #[error("flow {flow:?}: found release {release}, expected 0: offline orders need all jobs at time 0")]
     Release { flow: String, release: Time },
     /// A phase that is not cut into tasks.
     #[error("phase {phase}: found work without tasks, expected tasks")]
@@ -52,9 +52,7 @@ pub enum NotOffline {
     #[error("found more than 9e18 slot-microseconds of work in all")]
     Work,
     /// Slots serve maps and reduces alike.
-    #[error(
-        "found generic slots, expected map and reduce slots: job orders are for map slots and reduce slots"
-    )]
+    #[error("found generic slots, expected map and reduce slots: job orders need both kinds")]
     Generic,
     /// No slots of one kind.
     #[error(transparent)]

@@ -4,7 +4,7 @@
 //! for `edf`, Moore 1968 for `moore`, Johnson 1954, Rachamadugu and Morton 1983 and Vepsalainen and Morton
 //! 1987 for `atc`).
 //! **Problem**: flows that arrive over time, any metric; each rule is for some.
-//! **Idea**: 1. When a flow arrives or is over, measure what is left of each flow at believed lengths
+//! **Idea**: 1. When a flow arrives or is over, measure what is left of each flow at estimated lengths
 //! ([`residual`]).
 //! 2. Put the flows in the order of the rule ([`orders`]), as if all slots together were one machine. 3. A
 //!    free slot goes to the first flow that can use it, and there to the phase with the longest path to the

@@ -14,33 +14,33 @@ use crate::registry::{Capabilities, PolicyEntry};
 
 /// `rule` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
-    source: "none; the rules of the textbook on one machine",
+    source: "none; textbook rules for one machine",
     among_all: false,
     params: &[
         Param::new(
             "order",
             "area",
             Values::Choice(NAMES),
-            "the rule that orders flows by what is left of them",
+            "the rule that orders flows by their remaining work",
         ),
         Param::new("k", "0.5", Values::Real(0.01, 100.0), "how far atc looks ahead, in mean areas of flows"),
         Param::new(
             "x",
             "0.1",
             Values::Real(0.0, 1.0),
-            "the level due aims at: 0 the least the largest cost can be, 1 what it is if every flow were last",
+            "the target cost of due: 0 is the smallest possible maximum, 1 the maximum if every flow finished last",
         ),
         Param::new(
             "tail",
             "yes",
             Values::Choice(&["yes", "no"]),
-            "whether due counts back from the date the time that is left of the flow",
+            "whether due subtracts the remaining time of the flow from its due date",
         ),
     ],
     capabilities: Capabilities::WITH_SPEEDS,
     ..PolicyEntry::new(
         "rule",
-        "a rule of the textbook on what is left of each flow, such as area, slope, atc or moore",
+        "a textbook rule on the remaining work of each flow, such as area, slope, atc or moore",
         |_, _, settings| Box::new(ByRule::new(settings)),
     )
 };

@@ -17,7 +17,7 @@ use crate::estimated;
 /// The least remaining work of a task or phase, as a share of its finished work.
 const FLOOR: f64 = 0.1;
 
-/// A flow has done more than it was believed to be from this share on, so that rounding does not count.
+/// A flow has exceeded its estimate from this share on, so that rounding does not count.
 const OVER: f64 = 1.001;
 
 /// What is left of a flow.
@@ -410,7 +410,7 @@ pub(crate) fn is_live(flow: FlowId, view: &View<'_>) -> bool {
     view.state.completion(flow).is_none() && !view.state.has_failed(flow)
 }
 
-/// The believed speeds of the slots of a kind that are up.
+/// The estimated speeds of the slots of a kind that are up.
 #[derive(Clone, Debug, Default)]
 struct Speeds {
     /// Speed and how many slots have it, the fastest first.

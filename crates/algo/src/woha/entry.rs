@@ -61,7 +61,7 @@ const fn entry<const ORDER: usize>() -> PolicyEntry {
     };
     PolicyEntry {
         source: "woha, sections IV and V-C",
-        guarantee: "none; says at arrival if the deadline cannot be met",
+        guarantee: "none; reports at arrival if the deadline cannot be met",
         params: PARAMS,
         planner: Planner::Progress {
             generator: generator::<ORDER>,

@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
 
     fn order(&mut self) -> Result<Vec<u32>, PlanError> {
         let count = self.count()?;
-        (0..count).map(|_| self.small("order names a job that is none")).collect()
+        (0..count).map(|_| self.small("order names an unknown job")).collect()
     }
 
     fn steps(&mut self, unit: u64) -> Result<Vec<Step>, PlanError> {

@@ -20,8 +20,7 @@ const PRIORITY_MAX: Param = Param::new(
     "max-priority",
     "0",
     Values::Count(0, u32::MAX as u64),
-    "the highest priority of an application, yarn.cluster.max-application-priority of yarn-site.xml: higher ones are taken \
-     as this; 0, as Hadoop has it: priorities of flows do not count",
+    "the highest priority of an application, yarn.cluster.max-application-priority of yarn-site.xml: higher ones count as this; 0 (Hadoop's default): priorities of flows have no effect",
 );
 
 /// `yarn-capacity` in tables of policies: without a file, one queue that takes everything.
@@ -40,7 +39,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             ELSE,
             "none",
             Values::Text("a queue"),
-            "the queue of flows whose pool is no leaf queue; without it such a flow ends the run",
+            "the queue of flows whose pool is not a leaf queue; without it, such a flow is an error",
         )
         .or_word("none"),
         PRIORITY_MAX,
@@ -59,11 +58,10 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
          flow's, up to max-priority), then the first submitted. As in Hadoop a user may be one container above the limit, and \
          nothing is taken back.",
         "Where ApplicationMasters hold slots (--profile hadoop), those of a leaf hold at most maximum-am-resource-percent of it, \
-         and those of a user their part of that; 0.1 where no file says so, as Hadoop has it. Applications beyond that wait, the \
+         and those of a user their part of that; 0.1 by default, as in Hadoop. Applications beyond that wait, the \
          highest priority first. One always runs.",
         "Not modelled: preemption, node labels, reservations, locality delays, \
-         queues that are made automatically, weights of users, groups. What of these a file says is named when it is \
-         read.",
+         queues that are made automatically, weights of users, groups. The import names each such property of a file.",
     ],
     ..PolicyEntry::new(
         "yarn-capacity",
@@ -199,14 +197,17 @@ impl Hierarchy {
     pub fn with_capacity(mut self, name: &str, part: f32) -> Result<Self, String> {
         let at = self.queue(name)?;
         let Some(parent) = self.queues[at].parent else {
-            return Err("found root, which has all of the cluster, expected a queue below it".to_owned());
+            return Err(
+                "found the root queue, which always has the whole cluster, expected a queue below it"
+                    .to_owned(),
+            );
         };
         let others: Vec<usize> =
             (0..self.queues.len()).filter(|&k| k != at && self.queues[k].parent == Some(parent)).collect();
         if others.is_empty() {
             let path = &self.queues[at].path;
             return Err(format!(
-                "found {path}, which has all of its parent, expected a queue with others beside it"
+                "found {path}, which is the only queue of its parent, expected a queue with siblings"
             ));
         }
         let part_of = |k: usize| match self.queues[k].capacity {
@@ -531,8 +532,7 @@ impl Rules for ByCapacity {
             |pool| format!("the pool {pool:?}"),
         );
         Err(format!(
-            "flow {flow:?} has {whose}, expected one of the leaf queues {} (Hadoop refuses such an application; \
-             else=QUEUE takes it)",
+            "flow {flow:?} has {whose}, expected one of the leaf queues {} (Hadoop refuses such an application; set else=QUEUE)",
             leaves.join(", ")
         ))
     }

@@ -38,7 +38,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         "A free slot goes down the tree to the child furthest below its minimum, then to the least use over weight, among \
          those that may have one more, then to the first application in the leaf's order. Nothing is taken back.",
         "Not modelled: preemption, maxAMShare, reservations, locality delays, groups, yarn.scheduler.fair.* of yarn-site.xml. \
-         What of these a file says is named when it is read.",
+         The import names each such property of a file.",
     ],
     ..PolicyEntry::new(
         "yarn-fair",

@@ -47,14 +47,14 @@ const MEMORY: Param = Param::new(
     "slot-memory",
     "1024",
     Values::Count(1, 1 << 24),
-    "MiB of memory of a container, which is one slot; for what the file says in memory",
+    "MiB of memory of a container, which is one slot; for limits of memory in the file",
 );
 
 const VCORES: Param = Param::new(
     "slot-vcores",
     "1",
     Values::Count(1, 1 << 16),
-    "virtual cores of a container, for what the file says in cores",
+    "virtual cores of a container, for limits of cores in the file",
 );
 
 impl Container {

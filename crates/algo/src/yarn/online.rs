@@ -295,14 +295,14 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
         self.full_queue(leaf, view).or_else(|| {
             Some(match self.book.apps_limit(job)? {
                 AppsLimit::Queue(at, n) => {
-                    format!("queue {} runs {}, as many as it may", path(at), applications(n))
+                    format!("queue {} runs {}, its limit", path(at), applications(n))
                 }
                 AppsLimit::User(name, n) => {
-                    format!("user {name:?} runs {}, as many as a user may", applications(n))
+                    format!("user {name:?} runs {}, the limit of a user", applications(n))
                 }
                 AppsLimit::Ams(at, n) => {
                     let n = applications(n);
-                    format!("queue {} runs {n}, as many as its ApplicationMasters have room for", path(at))
+                    format!("queue {} runs {n}, the limit of its slots for ApplicationMasters", path(at))
                 }
             })
         })

@@ -453,7 +453,7 @@ fn another_capacity_leaves_the_rest_to_the_others() {
     assert_eq!(nothing.queues[2].capacity, Capacity::Part(0.25));
     let error = |name| hierarchy.clone().with_capacity(name, 0.5).unwrap_err();
     assert!(error("d").contains("one of a, ") && error("root.d").contains("one of root.a, "));
-    assert!(error("root").contains("all of the cluster"));
+    assert!(error("root").contains("has the whole cluster"));
     let alone = queues(&[("a", 100.0)]).with_capacity("a", 0.5).unwrap_err();
-    assert!(alone.contains("others beside it"), "{alone}");
+    assert!(alone.contains("expected a queue with siblings"), "{alone}");
 }

@@ -153,7 +153,7 @@ fn a_service_says_which_limit_or_file_keeps_a_submission_waiting() {
     let queue = || place.done(&["queue", "--format", "json"]);
     let directory = fs::canonicalize(&place.dir).unwrap();
     let file = directory.join("no/such*").display().to_string();
-    let expected = format!("waits for 2, which has the same name: 2 waits for {file}, which is not there");
+    let expected = format!("waits for 2, which has the same name: 2 waits for {file}, which does not exist");
     until("the file is reported", || queue().contains(&expected));
     place.done(&["submission", "hold", "2"]);
     assert!(queue().contains("waits for 2, which has the same name: 2 is held"), "{}", queue());

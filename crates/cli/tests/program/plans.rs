@@ -87,14 +87,10 @@ fn plans_for_every_objective_pass_check() {
 #[test]
 fn unsupported_plans_are_refused_with_the_reason() {
     for (workload, policy, reason) in [
-        (NIGHTLY, "flex", "flex plans flows of one job, found 4 jobs in flow"),
-        (NIGHTLY, "dmrs", "dmrs plans flows of one job, found 4 jobs in flow"),
-        (NIGHTLY, "flowflex", "flowflex plans generic slots, found map and reduce slots"),
-        (
-            "testdata/instances/mixed-speeds.toml",
-            "fair",
-            "fair plans allocations, which need machines of one",
-        ),
+        (NIGHTLY, "flex", "flex plans only flows of one job, found 4 jobs in flow"),
+        (NIGHTLY, "dmrs", "dmrs plans only flows of one job, found 4 jobs in flow"),
+        (NIGHTLY, "flowflex", "flowflex plans only generic slots, found map and reduce slots"),
+        ("testdata/instances/mixed-speeds.toml", "fair", "fair plans only machines of one"),
     ] {
         let ran = run(&["plan", workload, "--policy", policy]);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);

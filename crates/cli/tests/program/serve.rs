@@ -285,7 +285,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     assert!(later["why"].as_str().is_some_and(|why| why.starts_with("the service drains")), "{later}");
     // A deadline of tomorrow has a date, so its text is shortened.
     assert!(place.done(&["queue"]).contains("queued: the"));
-    assert!(place.done(&["status", "3"]).contains("when it is done is predicted once it begins"));
+    assert!(place.done(&["status", "3"]).contains("its completion is predicted when it starts"));
     place.done(&["serve", "drain", "--undo"]);
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
@@ -319,7 +319,7 @@ fn invalid_files_are_reported_and_not_submitted() {
     assert!(
         place
             .refused(&["serve", "--allow-root", "--state", "t", "--listen", "0.0.0.0:0"])
-            .contains("expected TLS and tokens")
+            .contains("the service needs TLS and tokens")
     );
     assert!(place.done(&["queue", "--all"]).contains("no submissions"));
     service.kill().expect("it can be killed");

@@ -145,7 +145,11 @@ fn users_share_a_service_by_roles_and_all_flows_run_as_its_user() {
     let held = place.ask_as(UNPRIVILEGED, &["submit", "flow.toml", "--name", "held", "--hold", "--quiet"]);
     assert_eq!(held.out, "3\n");
     let denied = place.ask_as(DAEMON, &["submission", "cancel", "3"]);
-    assert!(denied.code == Some(2) && denied.err.contains("may change their own only"), "{}", denied.err);
+    assert!(
+        denied.code == Some(2) && denied.err.contains("may change only their own submissions"),
+        "{}",
+        denied.err
+    );
     assert_eq!(place.ask_as(UNPRIVILEGED, &["submission", "cancel", "3"]).code, Some(0));
     let audit = fs::read_to_string(place.dir.join("s/audit.log")).expect("the audit log");
     assert!(audit.contains("\"principal\":\"daemon\"") && audit.contains("\"from\":\"unix:1\""), "{audit}");

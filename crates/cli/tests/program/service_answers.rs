@@ -48,10 +48,10 @@ fn wait_returns_with_the_reason_if_a_flow_cannot_start() {
     );
     let files = ["submit", "flow.toml", "--name", "w", "--when", "no/such/*", "--wait-for-prediction"];
     let (code, out, _) = answered(&place, &files);
-    assert!(code == Some(3) && out.contains("no/such/*, which is not there"), "{code:?} {out}");
+    assert!(code == Some(3) && out.contains("no/such/*, which does not exist"), "{code:?} {out}");
     place.done(&["serve", "drain"]);
     let (code, out, _) = answered(&place, &["submit", "flow.toml", "--name", "d", "--if-late", "reject"]);
-    assert!(code == Some(3) && out.contains("(slackline serve drain --undo)"), "{code:?} {out}");
+    assert!(code == Some(3) && out.contains("(resume with slackline serve drain --undo)"), "{code:?} {out}");
     assert!(!place.dir.join("began").exists());
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");

@@ -136,14 +136,14 @@ impl<T: DeserializeOwned> FromRequest<AppState> for JsonBody<T> {
 async fn whole(body: Body, most: usize, patience: Duration) -> ApiResult<Vec<u8>> {
     let collected = tokio::time::timeout(patience, Limited::new(body, most).collect()).await;
     let Ok(collected) = collected else {
-        let message = format!("found no end of the request within {} s", patience.as_secs());
+        let message = format!("the request timed out after {} s", patience.as_secs());
         return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message));
     };
     match collected {
         Ok(whole) => Ok(whole.to_bytes().to_vec()),
         Err(error) if error.is::<LengthLimitError>() => Err(ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("found a document of more than {most} bytes, expected a smaller one"),
+            format!("found a document of more than {most} bytes, expected at most {most}"),
         )),
         Err(error) => Err(ApiError::bad(format!("the request cannot be read: {error}"))),
     }
@@ -174,7 +174,7 @@ impl FromRequestParts<AppState> for PathName {
         let params =
             params.map_err(|_| ApiError::bad("path: found bytes that are not UTF-8, expected a name"))?;
         let last = params.iter().last().map(|(_, value)| value.to_owned());
-        last.map(Self).ok_or_else(|| ApiError::bad("path: found no name, expected one"))
+        last.map(Self).ok_or_else(|| ApiError::bad("path: missing name"))
     }
 }
 
@@ -199,7 +199,7 @@ impl Query {
         let at = self.0.iter().position(|(said, _)| said == name);
         let value = at.map(|at| self.0.remove(at).1);
         if self.0.iter().any(|(said, _)| said == name) {
-            return Err(ApiError::bad(format!("{name}: found it twice, expected it once")));
+            return Err(ApiError::bad(format!("{name}: given twice, expected once")));
         }
         Ok(value)
     }
@@ -243,13 +243,13 @@ impl Query {
 /// The response for an unknown path.
 pub(super) async fn nothing_there(request: Request) -> ApiError {
     let path = request.uri().path();
-    ApiError::new(StatusCode::NOT_FOUND, format!("found nothing at {path}; /openapi.json says what there is"))
+    ApiError::new(StatusCode::NOT_FOUND, format!("unknown path {path}; /openapi.json lists all paths"))
 }
 
 /// The response for a method that the path does not support.
 pub(super) async fn other_method(request: Request) -> ApiError {
     let path = request.extensions().get::<MatchedPath>().map_or(request.uri().path(), MatchedPath::as_str);
-    let message = format!("{} is nothing that can be done with {path}", request.method());
+    let message = format!("{path} does not support {}", request.method());
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 

@@ -38,7 +38,7 @@ pub enum ClientError {
     #[error("no service answers at {0}: {1}")]
     Unreachable(String, String),
     /// The connection ended before the response. The service may or may not have executed the command.
-    #[error("{0}: the service was gone before it had answered: {1}")]
+    #[error("{0}: the connection ended before the service answered: {1}")]
     Broken(String, String),
     #[error("{message}")]
     Refused {
@@ -48,7 +48,7 @@ pub enum ClientError {
         message: String,
     },
     /// The server is not a Slackline service.
-    #[error("{0}: found an answer that no service gives: {1}")]
+    #[error("{0}: the answer is not from a Slackline service: {1}")]
     Foreign(String, String),
 }
 
@@ -85,7 +85,7 @@ impl Server {
                 let path = Path::new(name);
                 if is_bare_address(name) && !path.exists() {
                     return Err(ClientError::Server(format!(
-                        "server: found {name:?}, expected http://{name} or https://{name}, or the path of a socket that is there"
+                        "server: found {name:?}, expected http://{name} or https://{name}, or the path of an existing socket"
                     )));
                 }
                 Target::Unix(if path.is_dir() { path.join(SOCKET) } else { path.to_owned() })
@@ -118,7 +118,7 @@ impl Server {
     fn hinted(&self, status: StatusCode, message: String) -> String {
         let is_for_who_asks = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         if is_for_who_asks && self.token.is_none() && self.is_remote() {
-            return format!("{message} (SLACKLINE_TOKEN has the token of the client)");
+            return format!("{message} (set SLACKLINE_TOKEN to a token)");
         }
         message
     }
@@ -153,8 +153,7 @@ fn address(name: &str, scheme: &str, rest: &str) -> Result<Target, ClientError> 
     };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     if rest.contains('@') {
-        let message = "server: found a user or a password in the address, expected a socket, a state directory, http://HOST:PORT or \
-                       https://HOST:PORT, and a token in SLACKLINE_TOKEN";
+        let message = "server: found a user or a password in the address, expected a socket, a state directory, http://HOST:PORT or https://HOST:PORT, with a token in SLACKLINE_TOKEN";
         return Err(ClientError::Server(message.to_owned()));
     }
     let (host, port) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -415,9 +414,7 @@ fn secret_words(error: &std::io::Error, host: &str) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<tokio_rustls::rustls::Error>());
     match inner {
         Some(tokio_rustls::rustls::Error::InvalidMessage(_)) => {
-            format!(
-                "found an answer that is not encrypted, expected TLS: if it listens without, it is http://{host}"
-            )
+            format!("the service answers without TLS; its address may be http://{host}")
         }
         _ => error.to_string(),
     }
@@ -493,7 +490,7 @@ mod tests {
         });
         let mut client = Client::new(Server::parse(&format!("https://{host}")).unwrap()).unwrap();
         let error = client.get::<Event>("/x").unwrap_err().to_string();
-        assert!(error.ends_with(&format!("it is http://{host}")), "{error}");
+        assert!(error.ends_with(&format!("its address may be http://{host}")), "{error}");
         service.join().unwrap();
     }
 

@@ -42,7 +42,7 @@ pub(super) async fn logs(
     mut query: Query,
 ) -> ApiResult {
     let (flow, job, task) = (query.text("flow")?, query.text("job")?, query.text("task")?);
-    let job = job.ok_or_else(|| ApiError::bad("job: found none, expected the name of a job"))?;
+    let job = job.ok_or_else(|| ApiError::bad("missing parameter job"))?;
     let attempt = query
         .read("attempt", "a whole number from 1", |text| text.parse().ok().filter(|&attempt| attempt > 0))?;
     let failed = query.read("failed", "true or false", |text| text.parse().ok())?;
@@ -58,6 +58,6 @@ pub(super) async fn beside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> ApiResult<T> {
     let done = tokio::task::spawn_blocking(work).await;
-    let ended = || ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the service is about to end");
+    let ended = || ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping");
     Ok(done.map_err(|_| ended())??)
 }

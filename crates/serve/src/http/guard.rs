@@ -35,7 +35,7 @@ impl FromRequestParts<AppState> for Caller {
 fn unknown() -> ApiError {
     ApiError::new(
         StatusCode::UNAUTHORIZED,
-        "found no valid token, expected one (authorization: Bearer TOKEN), which `slackline token --add` makes",
+        "missing or unknown token: send authorization: Bearer TOKEN; create a token with `slackline token --add`",
     )
 }
 
@@ -53,7 +53,8 @@ pub(super) async fn door(State(app): State<AppState>, mut request: Request, next
     let (asking, headers) = (app.clone(), request.headers().clone());
     // Programs look up users, which may take a while.
     let principal = tokio::task::spawn_blocking(move || let_in(&asking, peer, &headers)).await;
-    let principal = principal.unwrap_or_else(|_| Err(unavailable("the service could not find out who asks")));
+    let principal =
+        principal.unwrap_or_else(|_| Err(unavailable("the service could not identify the client")));
     let known = principal.as_ref().ok().cloned().flatten();
     let mut answer = match principal {
         Ok(principal) => {
@@ -108,7 +109,7 @@ fn source(known: Option<&Principal>, peer: Peer) -> String {
 
 fn limited(retry: Duration) -> ApiError {
     let message = format!(
-        "found more than {LIMIT} refused requests from here within {} s, expected fewer",
+        "the limit of {LIMIT} refused requests within {} s is reached; retry later",
         WINDOW.as_secs()
     );
     let retry_after = Some(retry.as_secs() + 1);
@@ -157,7 +158,7 @@ fn by_token(app: &AppState, said: &HeaderValue) -> ApiResult<Principal> {
         token_in(said).ok_or_else(|| wrong("authorization: found no token, expected Bearer TOKEN"))?;
     match app.tokens.principal(token) {
         Ok(Some(principal)) => Ok(principal),
-        Ok(None) => Err(wrong("authorization: found a token that is not known")),
+        Ok(None) => Err(wrong("authorization: unknown token")),
         Err(error) => {
             (app.setup.say)(&error.to_string());
             Err(unavailable("the service cannot read its tokens"))
@@ -184,7 +185,7 @@ fn not_by_another_page(app: &AppState, headers: &HeaderMap, is_own: bool) -> Api
     let host = text(header::HOST).unwrap_or_default();
     if is_own && !is_this_machine(host) && !is_listed(&app.setup.hosts, host) {
         let message = format!(
-            "host: found {host:?}, expected localhost, an address of this machine alone, or a name of --host"
+            "host: found {host:?}, expected localhost, a loopback address, or a name passed with --host"
         );
         return Err(ApiError::new(StatusCode::FORBIDDEN, message));
     }

@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) const SOCKET_MAX: usize = 107;
 
 /// The response when all connections are in use.
-const FULL: &str = "{\"message\":\"too many are connected, expected that some leave\"}";
+const FULL: &str = "{\"message\":\"too many connections; retry later\"}";
 
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ pub(super) fn bind(socket: &Socket) -> Result<UnixListener, ListenError> {
         if let Ok(found) = std::fs::symlink_metadata(path)
             && !found.file_type().is_socket()
         {
-            return Err(std::io::Error::other("found something else than a socket there"));
+            return Err(std::io::Error::other("the file exists and is not a socket"));
         }
         // A leftover of an unfinished start.
         let _ = std::fs::remove_file(&beside);
@@ -142,7 +142,7 @@ pub(super) async fn tcp(bound: TcpListener, tls: Option<Arc<Tls>>, app: AppState
 }
 
 async fn not_taken_in(app: &AppState, error: &std::io::Error) {
-    (app.setup.say)(&format!("a connection could not be taken in: {error}"));
+    (app.setup.say)(&format!("a connection could not be accepted: {error}"));
     tokio::time::sleep(PAUSE).await;
 }
 

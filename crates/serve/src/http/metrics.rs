@@ -134,17 +134,21 @@ impl Page {
         ];
         self.value("slackline_build_info", &labels, 1.0);
         let flag = |is: bool| f64::from(u8::from(is));
-        self.one("slackline_slots", "Slots there are.", service.slots as f64);
+        self.one("slackline_slots", "All slots.", service.slots as f64);
         self.one("slackline_tasks_running", "Running tasks.", service.running as f64);
-        self.one("slackline_tasks_waiting", "Tasks of live submissions that wait.", service.waiting as f64);
+        self.one("slackline_tasks_waiting", "Waiting tasks of active submissions.", service.waiting as f64);
         let in_state =
             |state: State| (state.name(), service.submissions.get(state.name()).copied().unwrap_or(0));
-        let help = "Submissions by state; of those that are over, as many as are remembered.";
+        let help = "Submissions by state; ended ones while the service keeps them.";
         self.each("slackline_submissions", help, "state", State::ALL.map(in_state));
-        self.one("slackline_draining", "Whether nothing new begins.", flag(service.draining));
-        let help = "Whether something is wrong with the service itself, such as a full disk.";
+        self.one(
+            "slackline_draining",
+            "1 if the service drains and starts no new submissions, else 0.",
+            flag(service.draining),
+        );
+        let help = "1 if the service itself has a problem, such as a full disk, else 0.";
         self.one("slackline_trouble", help, flag(service.trouble.is_some()));
-        let help = "When the service was begun, the first time, in seconds since 1970.";
+        let help = "First start of the service, in seconds since 1970.";
         self.one(
             "slackline_begin_time_seconds",
             help,
@@ -154,35 +158,33 @@ impl Page {
 
     fn predictions(&mut self, calibration: &Calibration) {
         let Calibration { flows, inside, error, bias, deadlines, guesses, guess_error } = *calibration;
-        let help = "Flows that are done and of which something was predicted; old ones count less.";
+        let help = "Finished flows with a prediction; older flows count less.";
         self.one("slackline_predicted_flows", help, flows as f64);
-        let help = "Part of those flows that was done in the interval of eight in ten.";
+        let help = "Fraction of these flows that finished inside their 80 % prediction interval.";
         self.one("slackline_prediction_inside_ratio", help, inside);
-        let help =
-            "Mean of how far off completions were, as a part of the time from submission to completion.";
+        let help = "Mean absolute prediction error, as a fraction of the time from submission to completion.";
         self.one("slackline_prediction_error_ratio", help, error);
-        let help = "Mean of how much later than predicted completions were, as such a part.";
+        let help = "Mean signed prediction error, as the same fraction; positive: later than predicted.";
         self.one("slackline_prediction_bias_ratio", help, bias);
         if let Some(deadlines) = deadlines {
-            let help = "Part of the flows with deadlines of which it was said rightly whether they hold.";
+            let help = "Fraction of the flows with deadlines for which meeting or missing it was predicted correctly.";
             self.one("slackline_prediction_deadlines_right_ratio", help, deadlines);
         }
-        let help =
-            "Flows that are done and of which nothing was known to predict them from; old ones count less.";
+        let help = "Finished flows whose prediction was a guess, without known task durations; older flows count less.";
         self.one("slackline_guessed_flows", help, guesses as f64);
-        let help = "Mean of how far off guesses were, as a part of the time from submission to completion.";
+        let help = "Mean absolute error of guesses, as a fraction of the time from submission to completion.";
         self.one("slackline_guess_error_ratio", help, guess_error);
     }
 
     fn counted(&mut self, counted: &Counters, others: &SchedulerMetrics) {
-        let help = "What happened, by kind, as the stream of events has it.";
+        let help = "Events by kind, as in the event stream.";
         self.each(
             "slackline_events_total",
             help,
             "kind",
             counted.events.iter().map(|(kind, n)| (kind.as_str(), *n)),
         );
-        let help = "Attempts that ended, by how.";
+        let help = "Ended attempts by outcome.";
         self.each(
             "slackline_attempts_total",
             help,
@@ -190,32 +192,28 @@ impl Page {
             others.attempts.iter().map(|(how, n)| (how.as_str(), *n)),
         );
         let name = "slackline_http_requests_total";
-        self.head(name, "counter", "Requests that were answered.");
+        self.head(name, "counter", "Answered requests.");
         for (((method, path), status), n) in &counted.requests {
             let labels = [("method", method.as_str()), ("path", path), ("code", &status.to_string())];
             self.value(name, &labels, *n as f64);
         }
         let name = "slackline_http_request_duration_seconds";
-        self.head(name, "histogram", "Time from the head of a request to that of its answer.");
+        self.head(name, "histogram", "Time from the head of a request to the head of its answer.");
         for ((method, path), took) in &counted.took {
             self.histogram(name, &[("method", method.as_str()), ("path", path.as_str())], took);
         }
         let name = "slackline_decision_duration_seconds";
-        self.head(
-            name,
-            "histogram",
-            "Time that the policy took to decide what starts, of each instant at which something happened.",
-        );
+        self.head(name, "histogram", "Duration of each decision of the policy.");
         self.histogram(name, &[], &others.decisions.now());
         let name = "slackline_prediction_duration_seconds";
-        self.head(name, "histogram", "Time that a look ahead took, over all flows that are live.");
+        self.head(name, "histogram", "Duration of each forecast of all active flows.");
         self.histogram(name, &[], &others.predictions.now());
-        self.one("slackline_http_connections", "Connections there are.", others.connections as f64);
-        self.one("slackline_http_event_streams", "Streams of events there are.", others.streams as f64);
-        let help = "Connections that were refused because there were too many.";
+        self.one("slackline_http_connections", "Open connections.", others.connections as f64);
+        self.one("slackline_http_event_streams", "Open event streams.", others.streams as f64);
+        let help = "Connections refused because the limit was reached.";
         self.one("slackline_http_connections_refused_total", help, counted.refused as f64);
         let [refused, limited] = others.refused_and_limited;
-        let help = "Requests that were refused: without permission, or a change that failed.";
+        let help = "Refused requests: without permission, or a change that failed.";
         self.one("slackline_http_requests_refused_total", help, refused as f64);
         let help = "Refused requests beyond the limit of their source.";
         self.one("slackline_http_requests_limited_total", help, limited as f64);
@@ -234,7 +232,7 @@ impl Page {
             self.one("process_resident_memory_bytes", "Memory of this process.", bytes as f64);
         }
         if let Some(open) = open_files() {
-            self.one("process_open_fds", "Files and sockets it has open.", open as f64);
+            self.one("process_open_fds", "Open files and sockets of this process.", open as f64);
         }
     }
 }

@@ -17,10 +17,10 @@ use crate::state::auth::Role;
 
 /// The introduction of the OpenAPI description.
 const ABOUT: &str = "\
-The resident scheduler of Slackline. Who asks is known by a token (`authorization: Bearer TOKEN`), or as a user of this machine at the \
-other end of the Unix socket. The roles that an operation needs stand in its `security`: `look`, `submit` (one's own), `operate`; each \
-may what those before it may. A request that is refused whatever it asks for (a head that is too large, or no HTTP at all) is answered \
-by its status alone; everything else that goes wrong is a `Problem`.";
+The scheduler service of Slackline. A client authenticates with a token (`authorization: Bearer TOKEN`), or as a user of this machine \
+over the Unix socket. The `security` of an operation names the role that it needs: `look`, `submit` (to change only the client's own \
+submissions) or `operate`. Each role includes those before it. The document of every error is a `Problem`. Only a request that cannot be \
+read (its head is too large, or it is not HTTP) gets a status without a document.";
 
 /// All routes with their description.
 fn all() -> OpenApiRouter<AppState> {

@@ -46,7 +46,7 @@ pub(super) async fn ready(State(app): State<AppState>) -> ApiResult {
         Ok(Ok(service)) => match &service.trouble {
             None => Ok(ok()),
             // The service document has the details, for clients with a role.
-            Some(_) => Err(unavailable("something is wrong with the service")),
+            Some(_) => Err(unavailable("the service has a problem")),
         },
         Ok(Err(refusal)) => Err(refusal.into()),
         Err(_) => Err(unavailable("the service is busy")),

@@ -29,7 +29,7 @@ const WAIT_MAX: f64 = 300.0;
     params(("wait" = Option<f64>, Query, minimum = 0, maximum = 300, description = "Seconds to wait for the prediction at most")),
     request_body = Submit,
     responses((status = 201, body = Accepted, description = "It is submitted, or recurs from now on"),
-        (status = 200, body = Accepted, description = "It is left out, because another of its name is not over"), Problems))]
+        (status = 200, body = Accepted, description = "It is skipped, because a submission of its name has not ended"), Problems))]
 pub(super) async fn submit(
     State(app): State<AppState>,
     Caller(principal): Caller,

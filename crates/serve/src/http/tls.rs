@@ -50,7 +50,7 @@ impl Tls {
             now.0 = stamp;
             match self.files.config() {
                 Ok(config) => now.1 = Arc::new(config),
-                Err(wrong) => problem = Some(format!("{wrong}; the certificate stays as it was")),
+                Err(wrong) => problem = Some(format!("{wrong}; the service keeps its previous certificate")),
             }
         }
         (Arc::clone(&now.1), problem)
@@ -107,7 +107,7 @@ pub(crate) fn trusting(file: Option<&Path>) -> Result<Arc<ClientConfig>, String>
         None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
     }
     if roots.is_empty() {
-        return Err("found no certificates that this machine trusts, expected a file of them".to_owned());
+        return Err("this machine trusts no certificates; pass a file with --trust".to_owned());
     }
     let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()

@@ -134,12 +134,12 @@ impl Tokens {
     pub fn add(&self, name: &str, role: Role, now: Timestamp) -> Result<String, TokenError> {
         let is_name = !name.is_empty() && name.len() <= 100 && name.chars().all(is_printable);
         if !is_name {
-            let message = format!("found the name {name:?}, expected at most 100 characters that print");
+            let message = format!("found the name {name:?}, expected 1 to 100 printable characters");
             return Err(TokenError::Asked(message));
         }
         if name == LOOPBACK {
             let message =
-                format!("found the name {name}, which those have who come by --loopback, expected another");
+                format!("the name {name} is reserved for clients of --loopback; choose another name");
             return Err(TokenError::Asked(message));
         }
         let mut random = [0; BYTES];
@@ -149,7 +149,7 @@ impl Tokens {
         self.change(false, |tokens| {
             if tokens.iter().any(|known| known.name == name) {
                 return Err(TokenError::Asked(format!(
-                    "found a token of {name} already, expected another name, or that it is removed first"
+                    "{name} already has a token; choose another name, or remove the token first"
                 )));
             }
             tokens.push(Token { name: name.to_owned(), role, created: now, sha256: hash(&token) });
@@ -291,7 +291,7 @@ mod tests {
         let tokens = Tokens::new(&path);
         let anna = tokens.add("anna", Role::Operate, now()).unwrap();
         let twice = tokens.add("anna", Role::Look, now()).unwrap_err().to_string();
-        assert!(twice.starts_with("found a token of anna already"), "{twice}");
+        assert!(twice.starts_with("anna already has a token"), "{twice}");
         let unknown = tokens.remove("ana").unwrap_err().to_string();
         assert!(unknown.contains("anna"), "{unknown}");
         let reserved = tokens.add("loopback", Role::Look, now()).unwrap_err().to_string();

@@ -57,7 +57,7 @@ fn look_up(uid: u32) -> Result<String, String> {
             // By its manual, status 2 means that the key was not found.
             LookupResult::Ended(Some(2)) | LookupResult::NoProgram => None,
             LookupResult::Ended(_) => {
-                return Err(format!("the users cannot be asked for {key} (getent passwd)"));
+                return Err(format!("user {key} cannot be looked up (getent passwd)"));
             }
         };
     }
@@ -78,7 +78,7 @@ enum LookupResult {
 
 /// The output of a program that ends within a time limit.
 fn said(program: &str, args: &[&str], patience: Duration) -> Result<LookupResult, String> {
-    let broken = |error: std::io::Error| format!("{program} cannot be asked: {error}");
+    let broken = |error: std::io::Error| format!("{program} cannot be run: {error}");
     let command = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
@@ -117,7 +117,7 @@ fn said(program: &str, args: &[&str], patience: Duration) -> Result<LookupResult
             _ if waited >= patience => {
                 // A child process may still hold the output open, so the reading thread is not joined.
                 end(child);
-                let problem = format!("{program} has not answered within {} s", patience.as_secs());
+                let problem = format!("{program} timed out after {} s", patience.as_secs());
                 return Err(problem);
             }
             _ => {
@@ -158,7 +158,9 @@ pub fn group(name: &str) -> Result<u32, String> {
         let (known, id) = (fields.next()?, fields.nth(1)?);
         (known == name).then(|| id.parse().ok())?
     });
-    found.ok_or_else(|| format!("found no group {name:?} on this machine, expected one, or a number"))
+    found.ok_or_else(|| {
+        format!("found no group {name:?} on this machine, expected a name or number of a group")
+    })
 }
 
 #[cfg(test)]

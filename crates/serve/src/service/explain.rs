@@ -85,7 +85,7 @@ impl ServiceHandle {
         let name = format!("{number}/{flow}");
         let Some((id, _)) = instance.flows().iter_enumerated().find(|(_, known)| known.id == name) else {
             return Err(Refusal::invalid(format!(
-                "nothing is known of {flow} of {number} any more: another run has its state directory"
+                "{flow} of {number} is not available any more: a later run has replaced its state directory"
             )));
         };
         let seen = shown.flows.iter().find(|one| one.flow == flow);
@@ -183,13 +183,13 @@ impl ServiceHandle {
         } else {
             None
         };
-        let found = found
-            .ok_or_else(|| refused(format!("{number} has not begun, so that nothing is known of it")))?;
+        let found =
+            found.ok_or_else(|| refused(format!("{number} has not started, so it has no attempts")))?;
         let name = Some(shown.name.clone());
         let all = self.list(Filter { name, most: 4 * BESIDE, ..Filter::default() })?;
         match latest(&all).get(shown.name.as_str()) {
             Some(&later) if later > number => Err(refused(format!(
-                "of {number} it is not kept any more what its attempts did: {later}, which has the same name, has begun since"
+                "the attempts of {number} are not available any more: {later}, which has the same name, has started since"
             ))),
             _ => Ok(found),
         }
@@ -330,7 +330,7 @@ impl io::Write for LogBuffer {
         if self.0.len() + bytes.len() > LOGS_MOST {
             let most = LOGS_MOST >> 20;
             return Err(io::Error::other(format!(
-                "found more than {most} MiB of logs, expected one task, or one attempt"
+                "found more than {most} MiB of logs; select one task or one attempt"
             )));
         }
         self.0.extend_from_slice(bytes);
@@ -347,8 +347,7 @@ fn waited(shown: &Submission, began: WallTime) -> Option<String> {
     let seconds = began.seconds_since(crate::wall_time(shown.submitted));
     (seconds >= 1.0).then(|| {
         format!(
-            "its flows could start at {}, {} after it was submitted: until then it was held, waited for files, for another of its \
-             name or in the queue, and that is not counted as waiting for slots",
+            "its flows could start at {}, {} after its submission; before that, it was held or waited for files, for a submission of the same name, or in the queue, which does not count as waiting for slots",
             timestamp(began),
             duration(seconds)
         )
@@ -359,7 +358,7 @@ fn waited(shown: &Submission, began: WallTime) -> Option<String> {
 fn why(of: &Submission, flow: &api::Flow) -> Option<String> {
     match flow.state {
         FlowStatus::Cancelled if of.state == State::Rejected => {
-            let why = of.why.as_deref().unwrap_or("a deadline was not expected to hold");
+            let why = of.why.as_deref().unwrap_or("it was predicted to miss a deadline");
             Some(format!("it was rejected: {why}"))
         }
         FlowStatus::Cancelled => Some("it was cancelled".to_owned()),
@@ -376,17 +375,17 @@ fn only(shown: &Submission, flow: Option<&str>) -> Result<String, Refusal> {
             kind: RefusalKind::Conflict,
             message: match &shown.why {
                 Some(why) if shown.state.is_over() => {
-                    format!("{} is over and never began: {why}", shown.number)
+                    format!("{} ended before it started: {why}", shown.number)
                 }
-                Some(why) => format!("{} has not begun: {why}", shown.number),
+                Some(why) => format!("{} has not started: {why}", shown.number),
                 None if shown.state == State::Opening => {
-                    format!("{} has not begun: its inputs are being looked up", shown.number)
+                    format!("{} has not started: its inputs are being looked up", shown.number)
                 }
-                None => format!("{} has not begun", shown.number),
+                None => format!("{} has not started", shown.number),
             },
         }),
         (None, [only]) => Ok((*only).to_owned()),
-        (None, _) => Err(Refusal::invalid(format!("found no flow, expected one of {}", names.join(", ")))),
+        (None, _) => Err(Refusal::invalid(format!("choose one of its flows: {}", names.join(", ")))),
         (Some(flow), _) if names.contains(&flow) => Ok(flow.to_owned()),
         (Some(flow), _) => Err(Refusal::new(RefusalKind::NotFound, unknown("flow", flow, &names))),
     }

@@ -64,7 +64,7 @@ impl Finalizer {
 
     /// Finalizes runs until the scheduler has ended.
     pub(crate) fn work(mut self, returned: &Receiver<Returned>) {
-        activity::announce("the closer of runs", Duty::Sole);
+        activity::announce("the finalizer of runs", Duty::Sole);
         loop {
             match returned.recv_timeout(self.left()) {
                 Ok(returned) => self.close(returned),

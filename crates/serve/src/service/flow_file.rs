@@ -133,7 +133,7 @@ fn read(submit: &Submit, since: WallTime) -> Result<(ImportedWorkload, Option<St
     let deadlines = deadlines(submit.deadlines.iter())?;
     let late = set_deadlines(&deadlines, &mut read.draft).map_err(|error| error.to_string())?;
     let passed = late.first().map(|Deadline { flow, when }| {
-        format!("deadlines: {flow}: found {when}, which has passed, expected a time to come")
+        format!("deadlines: {flow}: found {when}, which has passed, expected a time in the future")
     });
     Ok((read, passed))
 }
@@ -174,7 +174,7 @@ fn check_parts(submit: &Submit, draft: &Draft, source: &SourceMap) -> Result<(),
     let jobs = draft.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
     if let Some((flow, job)) = jobs.clone().find(|(_, job)| job.run.is_none()) {
         return Err(format!(
-            "{name}: flow {}, job {}: found no run section, expected one that says what it does",
+            "{name}: flow {}, job {}: found no run section, expected one with the command of the job",
             flow.id, job.id
         ));
     }
@@ -235,7 +235,7 @@ fn recurs_in_time(submit: &Submit) -> Result<(), String> {
     match submit.deadlines.iter().find(|(_, when)| is_once(when)) {
         None => Ok(()),
         Some((flow, when)) => Err(format!(
-            "deadlines: {flow}: found {when} for something that recurs, expected a duration such as 2h, or a time of day such as 06:00"
+            "deadlines: {flow}: found {when} for a recurring submission, expected a duration such as 2h, or a time of day such as 06:00"
         )),
     }
 }
@@ -397,7 +397,7 @@ jobs = [
         }
         for wrong in ["2026-11-25T19:00", "2026-11-25T19:00Z"] {
             assert!(
-                deadline(wrong).unwrap_err().contains("for something that recurs, expected a duration"),
+                deadline(wrong).unwrap_err().contains("for a recurring submission, expected a duration"),
                 "{wrong}"
             );
         }

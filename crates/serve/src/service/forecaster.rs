@@ -138,7 +138,7 @@ impl Forecaster {
         if tasks < OFF_TASKS || (1.0 / OFF..=OFF).contains(&ratio) {
             return None;
         }
-        let message = format!("{flow}: {tasks} tasks took {ratio:.1} times what was expected of them");
+        let message = format!("{flow}: {tasks} tasks took {ratio:.1} times as long as estimated");
         Some(StateEvent::EstimatesOff { number, flow: flow.clone(), message })
     }
 

@@ -78,7 +78,7 @@ pub(crate) struct Timings {
 
 /// The refusal of a service that has ended.
 fn gone() -> Refusal {
-    Refusal::new(RefusalKind::Unavailable, "the service is about to end")
+    Refusal::new(RefusalKind::Unavailable, "the service is stopping")
 }
 
 impl ServiceHandle {

@@ -150,12 +150,12 @@ fn run(command: &str, alert: &Alert, text: &str, patience: &mut Deadline<'_>) ->
             None if patience.wait(STEP) => {}
             None => {
                 child.kill();
-                return Err("the service ended meanwhile".to_owned());
+                return Err("the service stopped before it ended".to_owned());
             }
         }
     }
     child.kill();
-    Err(format!("found no end after {} s", PATIENCE.as_secs()))
+    Err(format!("timed out after {} s and was killed", PATIENCE.as_secs()))
 }
 
 /// The total time for alerts after the service has stopped.
@@ -174,7 +174,7 @@ fn send(address: &Address, text: &str, patience: &mut Deadline<'_>) -> Result<()
         match ended.recv_timeout(STEP) {
             Ok(sent) => return sent,
             Err(RecvTimeoutError::Timeout) if patience.wait(STEP) => {}
-            Err(_) => return Err("the service ended meanwhile".to_owned()),
+            Err(_) => return Err("the service stopped before it ended".to_owned()),
         }
     }
 }
@@ -219,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn a_command_hears_of_each_alert_and_is_tried_again_if_it_fails() {
+    fn a_command_gets_each_alert_and_is_retried_if_it_fails() {
         let dir = tempfile::tempdir().unwrap();
-        let (file, first) = (dir.path().join("heard"), dir.path().join("first"));
+        let (file, first) = (dir.path().join("events"), dir.path().join("first"));
         let command = format!(
             "mkdir {} && exit 1; echo $SLACKLINE_ALERT $SLACKLINE_NUMBER $SLACKLINE_NAME/$SLACKLINE_FLOW $SLACKLINE_USER \
              \"$SLACKLINE_MESSAGE\" >> {file}; cat >> {file}",
@@ -254,7 +254,7 @@ mod tests {
         drop(sender);
         let failed = std::cell::Cell::new(0);
         hooks.work(&alerts, &AtomicBool::new(true), &|_, problem| {
-            assert_eq!(problem, "the command for alerts: the service ended meanwhile");
+            assert_eq!(problem, "the command for alerts: the service stopped before it ended");
             failed.set(failed.get() + 1);
         });
         assert_eq!(failed.get(), 20);

@@ -124,14 +124,14 @@ pub fn shared(directory: &Path) -> Option<String> {
         let (principal, advice) = match found.uid() {
             // The owner could make the directory writable again at any time.
             owner if owner != uid && owner != 0 => {
-                (format!("user {owner}"), "--state says another place".to_owned())
+                (format!("user {owner}"), "choose another directory with --state".to_owned())
             }
             // This user cannot change a directory of root.
             owner if !is_kept && by_others() => {
                 let advice = if owner == uid || uid == 0 {
-                    format!("`chmod go-w {at}` forbids it, or --state says another place")
+                    format!("run `chmod go-w {at}`, or choose another directory with --state")
                 } else {
-                    "--state says another place".to_owned()
+                    "choose another directory with --state".to_owned()
                 };
                 ("others".to_owned(), advice)
             }
@@ -139,7 +139,7 @@ pub fn shared(directory: &Path) -> Option<String> {
         };
         let directory = directory.display();
         Some(format!(
-            "{directory}: {principal} may write to {at}, and could so make the service run anything; {advice}"
+            "{directory}: {principal} may write to {at}, and could make the service run any program; {advice}"
         ))
     })
 }
@@ -220,7 +220,8 @@ mod tests {
         std::os::unix::fs::chown(dir.path(), Some(54_321), None).unwrap();
         let message = shared(dir.path()).unwrap();
         assert!(
-            message.contains("user 54321 may write") && message.ends_with("--state says another place"),
+            message.contains("user 54321 may write")
+                && message.ends_with("choose another directory with --state"),
             "{message}"
         );
         assert!(!message.contains("chmod"), "{message}");

@@ -152,9 +152,7 @@ impl Scheduler {
     /// # Errors
     /// The policy has failed.
     pub fn join(self) -> Result<(), String> {
-        self.thread
-            .join()
-            .unwrap_or_else(|_| Err("the scheduler ended in the middle of something".to_owned()))
+        self.thread.join().unwrap_or_else(|_| Err("the scheduler thread ended unexpectedly".to_owned()))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::state::record::Record;
 const LOG: Kind = Kind {
     name: "state of the service",
     line: "slackline service 1\n",
-    advice: "move the state directory away to start without it: its submissions are lost, and outputs stay where they are",
+    advice: "to start without it, move the state directory away: its submissions are lost, outputs are kept",
     tries: 20,
     reserve: 1 << 20,
 };

@@ -88,7 +88,7 @@ impl Watchdog {
             if seen.looks < BLOCKED {
                 continue;
             }
-            let what = operation.unwrap_or_else(|| "an operation without a name".to_owned());
+            let what = operation.unwrap_or_else(|| "unknown operation".to_owned());
             let line = format!("{name} is blocked: {what}");
             if seen.logged.is_none() {
                 lines.push(line.clone());

@@ -116,7 +116,7 @@ impl ServiceState {
         self.submissions.finished.none_later_than(self.clock.age);
         if wall + LATE < last {
             let message = format!(
-                "the clock shows {}, which is before {}, when this service ran before",
+                "the clock shows {}, which is before the last run of this service at {}",
                 timestamp(wall),
                 timestamp(last)
             );
@@ -175,7 +175,7 @@ impl ServiceState {
         }
         if !names.is_empty() {
             let message = format!(
-                "the clock was wrong when these were noted, and they continue from now on: {}",
+                "these were recorded while the clock was wrong, and count from now on: {}",
                 slackline_model::names::listed(&names.iter().collect::<Vec<_>>())
             );
             self.tell_of_clock(self.clock.is_far, message);

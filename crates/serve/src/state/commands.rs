@@ -144,7 +144,11 @@ impl ServiceState {
     fn drain(&mut self, draining: bool) -> String {
         self.submissions.queue.is_draining = draining;
         self.out.records.push(Record::Draining(draining));
-        let message = if draining { "nothing new begins" } else { "submissions begin again" };
+        let message = if draining {
+            "the service drains and starts no new submissions"
+        } else {
+            "the service starts submissions again"
+        };
         self.event("service", None, None, message.to_owned());
         message.to_owned()
     }
@@ -155,17 +159,18 @@ impl ServiceState {
         let Some(entry) = self.submissions.open.get_mut(&number) else {
             let ended =
                 self.submissions.finished.find(number).ok_or_else(|| Refusal::no_submission(number))?;
-            return conflict(format!("{number} is over: {}", ended.state.name()));
+            return conflict(format!("{number} has already ended ({})", ended.state.name()));
         };
         let (name, owner) = (&principal.name, &entry.wanted.user);
         if !principal.may_change(owner) {
-            let message = format!("{number} is {owner}'s, and {name} may change their own only");
+            let message =
+                format!("{number} belongs to {owner}; {name} may change only their own submissions");
             return Err(Refusal::new(RefusalKind::Forbidden, message));
         }
         let Some(flow) = flow else { return Ok(entry) };
         let Some(run) = entry.running() else {
             return conflict(format!(
-                "{number} has not begun, so that its flows are not known yet, expected no flow to be named"
+                "{number} has not started, so its flows are not known yet; omit the flow"
             ));
         };
         match run.flows.iter().find(|known| known.flow == flow) {
@@ -174,7 +179,9 @@ impl ServiceState {
                 let message = slackline_model::names::unknown("flow", flow, &names);
                 Err(Refusal::new(RefusalKind::NotFound, message))
             }
-            Some(known) if known.state.is_over() => conflict(format!("flow {flow} of {number} is over")),
+            Some(known) if known.state.is_over() => {
+                conflict(format!("flow {flow} of {number} has already ended"))
+            }
             Some(_) => Ok(entry),
         }
     }

@@ -49,7 +49,7 @@ impl Times {
         })?;
         let times = Self { crontab, zone };
         if times.after(WallTime::default()).is_none() {
-            return Err(format!("schedule: found {cron:?}, which never comes"));
+            return Err(format!("schedule: found {cron:?}, which matches no date"));
         }
         Ok(times)
     }
@@ -250,7 +250,7 @@ mod tests {
         assert!(wrong("0 2 * *", None).starts_with("schedule: found \"0 2 * *\", expected five fields"));
         assert!(wrong("0 25 * * *", None).contains("found \"0 25 * * *\", expected minute, hour"));
         assert!(wrong("0 2 * * *", Some("Mars/Base")).contains("time zone \"Mars/Base\""));
-        assert!(wrong("0 0 31 2 *", None).contains("never comes"), "{}", wrong("0 0 31 2 *", None));
+        assert!(wrong("0 0 31 2 *", None).contains("matches no date"), "{}", wrong("0 0 31 2 *", None));
     }
 
     #[test]

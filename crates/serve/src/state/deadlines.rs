@@ -80,7 +80,7 @@ impl ServiceState {
             let name = &entry.wanted.name;
             let why = self.why(entry).unwrap_or_else(|| "it waits in the queue".to_owned());
             let message = format!(
-                "{name}: its first deadline {} has passed, and it has not begun: {why}",
+                "{name}: its first deadline {} has passed, and it has not started: {why}",
                 timestamp(at)
             );
             self.alert(number, "", AlertKind::Late, message);

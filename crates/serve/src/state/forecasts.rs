@@ -174,7 +174,7 @@ impl ServiceState {
         }
         let live: Vec<u64> = self.live_numbers().filter(|&number| is_meant(number)).collect();
         if let Some(problem) = self.forecast_error() {
-            let why = format!("whether its deadlines hold cannot be simulated: {problem}");
+            let why = format!("the forecast failed, so its deadlines cannot be checked: {problem}");
             for number in live {
                 self.decide_unforeseen(number, &why);
             }
@@ -209,7 +209,7 @@ impl ServiceState {
     fn report_forecast_errors(&mut self, error: Option<ForecastError>) {
         let is_news = self.forecasts.error != error;
         if let Some(ForecastError { problem, .. }) = error.as_ref().filter(|_| is_news) {
-            let message = format!("what is to come cannot be simulated: {problem}");
+            let message = format!("the forecast failed: {problem}");
             self.event("unpredicted", None, None, message);
         }
         self.forecasts.error = error;
@@ -258,17 +258,15 @@ impl ServiceState {
         let was_late = std::mem::replace(&mut progress.is_likely_late, is_late);
         if is_late && !was_late {
             let by = duration(expected.completion.seconds_since(deadline));
-            let mut message = format!(
-                "{flow} is not expected to be done by its deadline {}, but {by} later",
-                timestamp(deadline)
-            );
+            let mut message =
+                format!("{flow} is predicted to miss its deadline {} by {by}", timestamp(deadline));
             let cause = cause.or_else(|| self.blamed(number, flow));
             if let Some((cause, wanted)) = cause.and_then(|cause| Some((cause, self.wanted(cause)?))) {
-                message.extend(["; without ", &cause.to_string(), " ", &wanted.name, " it would be"]);
+                message.extend(["; without ", &cause.to_string(), " ", &wanted.name, " it would meet it"]);
             }
             self.alert(number, flow, AlertKind::LikelyLate, message);
         } else if was_late && !is_late {
-            let message = format!("{flow} is expected to be done by its deadline again");
+            let message = format!("{flow} is predicted to meet its deadline again");
             self.event("likely_in_time", Some(number), Some(flow), message);
         }
     }
@@ -290,7 +288,7 @@ impl ServiceState {
         let (is_late, message) = (prediction.is_late(), words(&prediction));
         entry.prediction = Some(prediction);
         self.event("predicted", Some(number), None, message);
-        self.decide(number, is_late.then(|| "a deadline is not expected to hold".to_owned()));
+        self.decide(number, is_late.then(|| "it is predicted to miss a deadline".to_owned()));
     }
 
     /// Updates the prediction of a submission. The impact on the others stays as it was reported.
@@ -334,18 +332,15 @@ impl ServiceState {
 fn words(prediction: &Prediction) -> String {
     let flow = |flow: &api::FlowPrediction| {
         let holds = match flow.holds {
-            Some(true) => ", by its deadline",
+            Some(true) => ", before its deadline",
             Some(false) => ", after its deadline",
             None => "",
         };
-        format!("{} is expected to be done at {}{holds}", flow.flow, flow.completion)
+        format!("{} is predicted to finish at {}{holds}", flow.flow, flow.completion)
     };
     let mut words: Vec<String> = prediction.flows.iter().map(flow).collect();
-    words.extend(
-        prediction
-            .makes_late
-            .iter()
-            .map(|late| format!("{} of {} becomes late by {:.0} s", late.flow, late.number, late.late_by)),
-    );
-    if words.is_empty() { "nothing is known of when it is done".to_owned() } else { words.join("; ") }
+    words.extend(prediction.makes_late.iter().map(|late| {
+        format!("{} of {} then misses its deadline by {:.0} s", late.flow, late.number, late.late_by)
+    }));
+    if words.is_empty() { "its completion cannot be predicted".to_owned() } else { words.join("; ") }
 }

@@ -46,12 +46,12 @@ impl FlowProgress {
     pub(super) fn left(&self, now: WallTime) -> String {
         let counts = self.counts();
         let tasks = match counts.tasks.saturating_sub(counts.done) {
-            1 => "1 task is not done".to_owned(),
-            open => format!("{open} tasks are not done"),
+            1 => "1 task is unfinished".to_owned(),
+            open => format!("{open} tasks are unfinished"),
         };
         let then = self.expected.map(|expected| expected.completion).filter(|&completion| completion > now);
         let then = then
-            .map_or_else(String::new, |then| format!("; all is expected to be done at {}", timestamp(then)));
+            .map_or_else(String::new, |then| format!("; it is predicted to finish at {}", timestamp(then)));
         format!(", {tasks}{then}")
     }
 

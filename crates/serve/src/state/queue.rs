@@ -125,13 +125,13 @@ impl ServiceState {
         let reason = match first {
             _ if entry.held => Some("held".to_owned()),
             Some(first) if first != number => Some(match entry.wanted.submit.overlap {
-                Overlap::Replace => format!("waits until {first} has stopped, which it replaces"),
+                Overlap::Replace => format!("waits until {first}, which it replaces, has stopped"),
                 Overlap::Wait | Overlap::Skip => format!("waits for {first}, which has the same name"),
             }),
             _ if not_before.is_some() => entry.own_why().cloned(),
             _ if !entry.has_files => Some(entry.missing.as_ref().map_or_else(
                 || "waits for files".to_owned(),
-                |missing| format!("waits for {missing}, which is not there"),
+                |missing| format!("waits for {missing}, which does not exist"),
             )),
             _ => None,
         };

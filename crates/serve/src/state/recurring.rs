@@ -117,8 +117,7 @@ impl ServiceState {
         let SubmissionSpec { submit, name, user, .. } = wanted;
         let before = self.schedules.get(&name).map(|again| &again.recurring);
         if let Some(owner) = before.map(|before| &before.user).filter(|owner| !principal.may_change(owner)) {
-            let message =
-                format!("name: found {name}, which recurs and is {owner}'s, expected a name of your own");
+            let message = format!("name: a schedule of {owner} has the name {name}; choose another name");
             return Err(Refusal::new(RefusalKind::Forbidden, message));
         }
         let is_own =
@@ -126,8 +125,7 @@ impl ServiceState {
         let (found, most) =
             (self.schedules.values().filter(is_own).count(), self.facts.limits.queued_by_user);
         if found >= most {
-            let message =
-                format!("found {found} flows of {user} that recur already, expected fewer than {most}");
+            let message = format!("{user} already has {found} schedules, the limit of a user is {most}");
             return Err(Refusal::new(RefusalKind::Conflict, message));
         }
         let now = self.now();
@@ -148,8 +146,8 @@ impl ServiceState {
         let next = again.next;
         self.schedules.insert(name.clone(), again);
         self.announce(&name);
-        let at = next.map_or_else(String::new, |at| format!(", the next time at {}", timestamp(at)));
-        let message = format!("{name} recurs{at}");
+        let at = next.map_or_else(String::new, |at| format!(", next at {}", timestamp(at)));
+        let message = format!("{name} is scheduled{at}");
         self.event("recurrence", None, None, message.clone());
         Ok(Accepted { next: next.map(timestamp), ..Accepted::new(None, &name, message) })
     }
@@ -163,7 +161,7 @@ impl ServiceState {
             Err(problem) => {
                 self.set_trouble(
                     HealthProblem::Zone,
-                    Some(format!("{name} does not recur any more: {problem}")),
+                    Some(format!("the schedule {name} has stopped: {problem}")),
                 );
             }
         }
@@ -219,7 +217,7 @@ impl ServiceState {
                     self.handled(name, at, is_submitted);
                     if let Some((again, next)) = self.due_of(now, name).filter(|_| skips) {
                         let until = again.times.last(next, now);
-                        self.leave_out(name, next, until, "the one before has not finished");
+                        self.leave_out(name, next, until, "the previous submission has not finished");
                     }
                 }
                 // The queue is full or a parameter cannot be filled. That holds for all times that have come.
@@ -239,7 +237,7 @@ impl ServiceState {
         } else {
             format!("its times from {} to {} are", timestamp(first), timestamp(until))
         };
-        self.event("skipped", None, None, format!("{name}: {times} left out: {why}"));
+        self.event("skipped", None, None, format!("{name}: {times} skipped: {why}"));
         self.handled(name, until, false);
     }
 
@@ -248,7 +246,7 @@ impl ServiceState {
     /// # Errors
     /// The reason why the time is skipped.
     fn wanted_at(&self, name: &str, at: WallTime) -> Result<SubmissionSpec, String> {
-        let again = self.schedules.get(name).ok_or("it is removed")?;
+        let again = self.schedules.get(name).ok_or("the schedule is removed")?;
         // The replaced submission frees a place in the queue.
         let replaces = again.recurring.submit.overlap == api::Overlap::Replace
             && self.submissions.series.contains_key(name);
@@ -292,7 +290,7 @@ impl ServiceState {
         let again = self.schedules.get_mut(name).ok_or_else(unknown)?;
         let (user, owner) = (&principal.name, &again.recurring.user);
         if !principal.may_change(owner) {
-            let message = format!("{name} is {owner}'s, and {user} may change their own only");
+            let message = format!("{name} belongs to {owner}; {user} may change only their own schedules");
             return Err(Refusal::new(RefusalKind::Forbidden, message));
         }
         Ok(again)
@@ -338,11 +336,11 @@ impl ServiceState {
             // Times during the pause are not wanted, so they are handled and not caught up.
             again.handle(now);
         }
-        let next = again.next.filter(|_| !paused).map(|at| format!(", the next time at {}", timestamp(at)));
+        let next = again.next.filter(|_| !paused).map(|at| format!(", next at {}", timestamp(at)));
         let record = Record::Recurs(Box::new(again.recurring.clone()));
         self.out.records.push(record);
         self.announce(name);
-        let what = if paused { "is paused" } else { "continues" };
+        let what = if paused { "is paused" } else { "is resumed" };
         Ok(format!("{name} {what}{}", next.unwrap_or_default()))
     }
 

@@ -213,9 +213,8 @@ impl ServiceState {
                 let (other, job) = missing
                     .map(|(flow, index)| (flow.flow.clone(), flow.jobs[index].job.clone()))
                     .unwrap_or_default();
-                let message = format!(
-                    "it reads the output of job {job} of flow {other}, which is never going to be there"
-                );
+                let message =
+                    format!("it reads the output of job {job} of flow {other}, which will never exist");
                 self.fail_flow(number, &flow, message);
             }
             // Other events change neither tasks nor flows.
@@ -271,10 +270,10 @@ impl ServiceState {
         }
         let message = match deadline {
             Some(deadline) if now > deadline => {
-                format!("{name} is done, {:.0} s after its deadline", now.seconds_since(deadline))
+                format!("{name} finished {:.0} s after its deadline", now.seconds_since(deadline))
             }
-            Some(_) => format!("{name} is done by its deadline"),
-            None => format!("{name} is done"),
+            Some(_) => format!("{name} finished before its deadline"),
+            None => format!("{name} finished"),
         };
         self.event("done", Some(number), Some(&name), message);
     }
@@ -290,7 +289,8 @@ impl ServiceState {
         let reason = entry.cancelled.values().next().cloned();
         let Some(run) = entry.running_mut() else { return };
         for flow in run.flows.iter_mut().filter(|flow| !flow.state.is_over()) {
-            (flow.state, flow.cause) = (FlowStatus::Failed, Some("it did not come to its end".to_owned()));
+            (flow.state, flow.cause) =
+                (FlowStatus::Failed, Some("its run ended before it finished".to_owned()));
         }
         let is = |state| run.flows.iter().any(|flow| flow.state == state);
         let why = run.flows.iter().find_map(|flow| {

@@ -264,7 +264,7 @@ impl ServiceState {
         let Some(entry) = self.submissions.open.get_mut(&number) else { return };
         let wait = RETRY_FIRST.saturating_mul(1 << entry.tries.min(10)).min(RETRY_LONGEST);
         entry.tries += 1;
-        let message = format!("tried again in {} s: {problem}", wait / SECOND);
+        let message = format!("retry in {} s: {problem}", wait / SECOND);
         let not_before = Some(now + wait);
         entry.state = SubmissionState::Queued { why: Some(message.clone()), not_before };
         self.enqueue(number);

@@ -64,7 +64,7 @@ fn runs_of_one_schedule_wait_are_skipped_or_replace_the_running_one() {
     let left_out = world.execute(&anna(), sent(by(Overlap::Skip), "night"));
     let Ok(Answer::Accepted(accepted)) = left_out else { panic!("{left_out:?}") };
     assert_eq!(accepted.number, None);
-    assert!(accepted.message.contains("left out, because 1 has the same name"), "{}", accepted.message);
+    assert!(accepted.message.contains("skipped, because 1 has the same name"), "{}", accepted.message);
     let third = world.submit(&anna(), by(Overlap::Replace));
     assert_eq!(world.state(second), State::Cancelled);
     assert_eq!(world.flow(first, "f").state, FlowStatus::Cancelled);
@@ -153,7 +153,7 @@ fn held_cancelled_and_changed_submissions_stay_so_after_a_restart() {
     world.execute(&anna(), Command::Cancel { number: held, flow: None }).unwrap();
     assert_eq!(world.state(held), State::Cancelled);
     let over = world.execute(&anna(), Command::Hold { number: held, flow: None, held: true });
-    assert_eq!(over.unwrap_err().message, "1 is over: cancelled");
+    assert_eq!(over.unwrap_err().message, "1 has already ended (cancelled)");
 }
 
 #[test]
@@ -196,10 +196,13 @@ fn strict_submissions_with_deadlines_are_rejected_without_a_forecast() {
     world.back(due);
     assert_eq!(world.state(due), State::Rejected);
     let why = world.show(due).why;
-    assert_eq!(why.as_deref(), Some("whether its deadlines hold cannot be simulated: it is made so"));
+    assert_eq!(
+        why.as_deref(),
+        Some("the forecast failed, so its deadlines cannot be checked: it is made so")
+    );
     assert!(!world.standings[&(free, "f".to_owned())].held, "what has no deadline is let in");
     let unpredicted = world.show(free).unpredicted;
-    assert_eq!(unpredicted.as_deref(), Some("what is to come cannot be simulated: it is made so"));
+    assert_eq!(unpredicted.as_deref(), Some("the forecast failed: it is made so"));
 }
 
 #[test]
@@ -342,7 +345,7 @@ fn each_cause_is_reported_once_and_predictions_are_scored() {
     world.pass(minutes(20));
     assert_eq!(world.alerts(), ["likely_late", "late"]);
     let message = &world.kept_alerts()[0].message;
-    assert!(message.ends_with("has passed, 2 tasks are not done"), "{message}");
+    assert!(message.ends_with("has passed, 2 tasks are unfinished"), "{message}");
     world.start(number, 0);
     world.fail(number, 0, true);
     assert_eq!(world.alerts(), ["likely_late", "late", "failed"]);
@@ -397,7 +400,7 @@ fn guesses_are_counted_apart_from_predictions() {
         .filter(|event| event.kind == "unpredicted")
         .map(|event| event.message.as_str())
         .collect();
-    assert_eq!(unpredicted, ["what is to come cannot be simulated: it is made so"], "once");
+    assert_eq!(unpredicted, ["the forecast failed: it is made so"], "once");
     world.restart();
     assert_eq!(world.service().calibration, calibration);
     world.compact();
@@ -424,7 +427,7 @@ fn an_alert_names_a_submission_that_was_admitted_after_a_separate_forecast() {
     world.makes_late = None;
     world.pass(2 * SECOND);
     let message = &world.kept_alerts()[0].message;
-    assert!(message.ends_with("later; without 2 urgent it would be"), "{message}");
+    assert!(message.ends_with("; without 2 urgent it would meet it"), "{message}");
 }
 
 #[test]
@@ -448,12 +451,12 @@ fn an_alert_says_which_submission_makes_a_flow_late_and_when_it_is_expected() {
     let urgent = world.submit(&anna(), submit("urgent"));
     world.open(urgent, &[("f", 1, None)]);
     let message = &world.kept_alerts()[0].message;
-    assert!(message.ends_with("but 600.0 s later; without 2 urgent it would be"), "{message}");
+    assert!(message.ends_with(" by 600.0 s; without 2 urgent it would meet it"), "{message}");
     world.pass(minutes(21));
     let message = &world.kept_alerts()[0].message;
     let then = timestamp(START + minutes(30));
     assert!(
-        message.ends_with(&format!("1 task is not done; all is expected to be done at {then}")),
+        message.ends_with(&format!("1 task is unfinished; it is predicted to finish at {then}")),
         "{message}"
     );
 }
@@ -484,7 +487,7 @@ fn a_submission_that_cannot_be_opened_is_retried_or_fails() {
     let number = world.submit(&anna(), submit("night"));
     world.not_opened(number, "the disk is full", false);
     assert_eq!(world.state(number), State::Queued);
-    assert!(world.why(number).unwrap().contains("tried again in 5 s: the disk is full"));
+    assert!(world.why(number).unwrap().contains("retry in 5 s: the disk is full"));
     world.pass(6 * SECOND);
     assert_eq!(world.state(number), State::Opening);
     world.not_opened(number, "the disk is full", false);
@@ -505,7 +508,7 @@ fn a_submission_that_waits_for_files_starts_when_they_exist() {
     let number = world.submit_waiting(&anna(), submit("night"));
     assert_eq!((world.state(number), world.why(number)), (State::Queued, Some("waits for files".to_owned())));
     world.pass(minutes(1));
-    let why = "waits for /in/a*, which is not there";
+    let why = "waits for /in/a*, which does not exist";
     assert_eq!((world.state(number), world.why(number)), (State::Queued, Some(why.to_owned())));
     assert_eq!(world.show(number).missing.as_deref(), Some("/in/a*"));
     // Behind another submission of its name, files are not the reason to wait.
@@ -681,7 +684,7 @@ fn roles_and_quotas_are_kept() {
     let full = world.execute(&anna(), sent(submit("d"), "d")).unwrap_err();
     assert_eq!(
         (full.kind, full.message.as_str()),
-        (RefusalKind::TooMany(60), "found 2 submissions of anna that wait, expected fewer than 2")
+        (RefusalKind::TooMany(60), "2 submissions of anna wait in the queue, the limit of a user is 2")
     );
     for name in ["b", "c"] {
         let number = world.number_of(name);
@@ -717,7 +720,7 @@ fn scheduled_submissions_keep_to_quotas() {
     world.execute(&anna(), Command::Cancel { number: numbers[1], flow: None }).unwrap();
     world.execute(&anna(), daily("two")).unwrap();
     let most = world.execute(&anna(), daily("three")).unwrap_err();
-    assert_eq!(most.message, "found 2 flows of anna that recur already, expected fewer than 2");
+    assert_eq!(most.message, "anna already has 2 schedules, the limit of a user is 2");
     // One submission may wait beside the third. A skipped one is not caught up later.
     world.pass(minutes(24 * 60));
     let names = |world: &World| world.submitted().iter().map(|w| w.name.clone()).collect::<Vec<_>>();
@@ -749,7 +752,7 @@ fn a_repeated_idempotency_key_does_not_submit_again() {
         refused.message
     };
     let expected = format!(
-        "key: found \"b\" with the key of {first}, which is a, expected the same submission, or another key"
+        "key: submission {first} has the same key but another name (a); submit it unchanged, or use another key"
     );
     assert_eq!(refused(&mut world, keyed("b")), expected);
     world.play = false;
@@ -757,7 +760,7 @@ fn a_repeated_idempotency_key_does_not_submit_again() {
     let other = api::Submit { key: Some("k2".into()), name: Some("live".into()), ..submit("other") };
     let problem = refused(&mut world, other);
     let expected = format!(
-        "found another document, or other values or deadlines, than those of {live}, expected the same"
+        "submission {live} has the same key but another document, other parameters or other deadlines; submit"
     );
     assert!(problem.contains(&expected), "{problem}");
     world.execute(&anna(), Command::Cancel { number: live, flow: None }).unwrap();
@@ -814,7 +817,7 @@ fn a_submission_that_has_not_started_by_its_first_deadline_is_reported_once() {
     world.pass(minutes(10));
     assert_eq!(world.alerts(), ["late"]);
     let message = &world.kept_alerts()[0].message;
-    assert!(message.contains("has passed, and it has not begun: held"), "{message}");
+    assert!(message.contains("has passed, and it has not started: held"), "{message}");
     world.restart();
     world.pass(minutes(5));
     // The missed deadline was reported before the start, so it is not reported again for the flow.

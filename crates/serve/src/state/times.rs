@@ -37,7 +37,9 @@ pub fn deadline(text: &str, after: Timestamp, now: WallTime) -> Result<WallTime,
                 TimeSpec::Moment(_) | TimeSpec::Local(_) => String::new(),
             },
         );
-        return Err(format!("deadline: found {text:?}, which was at {at}{counts}, expected a time to come"));
+        return Err(format!(
+            "deadline: found {text:?}, which was at {at}{counts}, expected a time in the future"
+        ));
     }
     Ok(at)
 }
@@ -67,11 +69,11 @@ mod tests {
         assert_eq!(
             wrong("90m"),
             "deadline: found \"90m\", which was at 2026-03-01T11:30:00Z, counted from the release of the flow at \
-             2026-03-01T10:00:00Z, expected a time to come"
+             2026-03-01T10:00:00Z, expected a time in the future"
         );
         assert_eq!(
             wrong("2026-03-01T11:00:00Z"),
-            "deadline: found \"2026-03-01T11:00:00Z\", which was at 2026-03-01T11:00:00Z, expected a time to come"
+            "deadline: found \"2026-03-01T11:00:00Z\", which was at 2026-03-01T11:00:00Z, expected a time in the future"
         );
         assert_eq!(
             wrong("2020-01-01T00:00:00Z"),

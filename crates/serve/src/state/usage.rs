@@ -71,7 +71,7 @@ impl Usage {
         Err(Refusal::new(
             RefusalKind::TooMany(wait),
             format!(
-                "found {most} submissions of {user} within a minute, expected fewer: try again in {wait} s"
+                "{user} has submitted {most} times within a minute, the limit of a user; retry in {wait} s"
             ),
         ))
     }

@@ -12,7 +12,8 @@ use crate::state::submissions::{Entry, SubmissionState};
 use crate::timestamp;
 
 /// The reason during a drain.
-const DRAINS: &str = "the service drains: nothing new begins (slackline serve drain --undo)";
+const DRAINS: &str =
+    "the service drains and starts no new submissions (resume with slackline serve drain --undo)";
 
 /// The most missing outputs that a reason names.
 const NAMED: usize = 3;
@@ -45,7 +46,7 @@ impl ServiceState {
             }
             Blocker::RunningOf(user) => {
                 let live = self.submissions.queue.begun.of(user);
-                format!("{user} has {live} live, as many as one user may (--live-by-user)")
+                format!("{user} has {live} active, the limit of --live-by-user")
             }
         })
     }
@@ -89,16 +90,16 @@ impl ServiceState {
         if let SubmissionState::Running(_) = entry.state {
             let waits = entry.prediction.is_none() && entry.cancelled.is_empty();
             let problem = self.forecast_error().filter(|_| waits);
-            return problem.map(|problem| format!("what is to come cannot be simulated: {problem}"));
+            return problem.map(|problem| format!("the forecast failed: {problem}"));
         }
-        let once = "when it is done is predicted once it begins";
+        let once = "its completion is predicted when it starts";
         let user = match self.behind(entry) {
             Some(Blocker::Running) => None,
             Some(Blocker::RunningOf(user)) => Some(user),
             Some(Blocker::Drain) | None => return Some(once.to_owned()),
         };
         let first = self.first_end(user).map_or_else(String::new, |at| {
-            format!("; the first of those that are live is expected to be over at {}", timestamp(at))
+            format!("; the first active submission is predicted to finish at {}", timestamp(at))
         });
         Some(format!("{once}{first}"))
     }
@@ -119,7 +120,7 @@ impl ServiceState {
                 FlowStatus::Held if entry.is_held_by_hand(&here.flow) => {
                     Some(format!("it is held (slackline submission resume {number})"))
                 }
-                FlowStatus::Held => Some("it is first checked whether its deadlines hold".to_owned()),
+                FlowStatus::Held => Some("its deadlines are checked first".to_owned()),
                 FlowStatus::Waiting | FlowStatus::Running => self.why_flow(number, live, here, now),
                 FlowStatus::Finished | FlowStatus::Failed | FlowStatus::Cancelled => None,
             };
@@ -143,7 +144,7 @@ impl ServiceState {
         }
         let is_nowhere = !self.machines.all.is_empty() && self.machines.all.iter().all(|machine| !machine.up);
         let why = if is_nowhere {
-            Some("no machine is there".to_owned())
+            Some("no machine is available".to_owned())
         } else {
             self.machines.limits.get(&(number, here.flow.clone())).cloned()
         };
@@ -152,13 +153,13 @@ impl ServiceState {
     }
 }
 
-/// `the output of load/b is not there yet`.
+/// `the output of load/b is not available yet`.
 fn without(outputs: &[&(String, String)]) -> String {
     let named: Vec<String> = outputs.iter().take(NAMED).map(|(flow, job)| format!("{flow}/{job}")).collect();
     let more = outputs.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let is = if outputs.len() == 1 { "is" } else { "are" };
-    format!("the output of {}{more} {is} not there yet", named.join(", "))
+    format!("the output of {}{more} {is} not available yet", named.join(", "))
 }
 
 impl RunningSubmission {

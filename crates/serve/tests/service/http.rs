@@ -452,11 +452,11 @@ pub(super) fn tls(dir: &Path) {
         Ok(_) => panic!("it listens"),
         Err(error) => error.to_string(),
     };
-    assert!(refused(&everywhere).contains("expected TLS and tokens with it"));
+    assert!(refused(&everywhere).contains("the service needs TLS and tokens"));
     let token = Tokens::new(service.handle().paths().tokens())
         .add("anna", Role::Look, jiff::Timestamp::now())
         .unwrap();
-    assert!(refused(&everywhere).contains("expected TLS with it"));
+    assert!(refused(&everywhere).contains("the service needs TLS"));
     let files = certificate(dir, "first");
     let secret = Setup { tls: Some(files.clone()), ..everywhere };
     let server = Server::start(service.handle().clone(), &secret).unwrap();

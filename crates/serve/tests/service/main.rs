@@ -243,7 +243,7 @@ fn quota(dir: &Path) {
     let again = submit(&service, flow(dir, "a", "true", 2));
     assert_eq!(over(&service, again).state, State::Finished);
     let expected = format!(
-        "of {number} it is not kept any more what its attempts did: {again}, which has the same name, has begun since"
+        "the attempts of {number} are not available any more: {again}, which has the same name, has started since"
     );
     assert_eq!(service.handle().explain(number, None, None).unwrap_err().message, expected);
     assert_eq!(service.handle().logs(number, &job).unwrap_err().message, expected);
@@ -279,7 +279,7 @@ fn causes(dir: &Path) {
         assert_eq!(explained.document["why"], what);
         text
     };
-    let why = "the output of load/j is not there yet";
+    let why = "the output of load/j is not available yet";
     let text = explain(why);
     assert!(text.contains(&format!("k waits: {why}")), "{text}");
     let of_ship = || Some("ship".to_owned());
@@ -330,7 +330,7 @@ fn queued(dir: &Path) {
     let first = submit(&service, flow(dir, "a", "sleep 300", 1));
     let second = submit(&service, flow(dir, "b", "cat", 1));
     let refusal = |number| service.handle().explain(number, None, None).unwrap_err().message;
-    assert_eq!(refusal(second), "2 has not begun: 1 submission is active, the limit of --live");
+    assert_eq!(refusal(second), "2 has not started: 1 submission is active, the limit of --live");
     execute(&service, Command::Cancel { number: first, flow: None }).unwrap();
     assert_eq!(over(&service, second).state, State::Finished);
     service.stop().unwrap();

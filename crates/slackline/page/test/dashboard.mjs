@@ -350,7 +350,7 @@ async function mends(service) {
   await page.locator("#alerts li", { hasText: "no such table" }).getByText(new RegExp(`A later one of its name, ${number}, was done at`)).waitFor();
   // What waits for a file says which.
   const waits = await ask(service, "POST", "/api/v1/submissions", { document: flowFile("patient"), name: "patient", when: [join(dir, "ready*")] });
-  await row(page, "patient").locator(".cell-state", { hasText: `waits for ${join(dir, "ready*")}, which is not there` }).waitFor();
+  await row(page, "patient").locator(".cell-state", { hasText: `waits for ${join(dir, "ready*")}, which does not exist` }).waitFor();
   await ask(service, "POST", `/api/v1/submissions/${waits.number}/cancel`);
   assert.deepEqual(problems, []);
   await close();
@@ -502,7 +502,7 @@ async function roles() {
   await picture(page, "token", false);
   await dialog(page).getByLabel("Token").fill("slackline_nobodys");
   await page.keyboard.press("Enter");
-  await dialog(page).getByText("found a token that is not known").waitFor();
+  await dialog(page).getByText("authorization: unknown token").waitFor();
   await dialog(page).getByLabel("Token").fill(looks);
   await page.keyboard.press("Enter");
   await page.getByText("eve, may look").waitFor();

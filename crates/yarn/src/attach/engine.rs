@@ -335,8 +335,7 @@ impl<'w> AttachEngine<'w> {
             let apps: Vec<String> =
                 raised.iter().map(|(app, first)| format!("{app} (it had {first})")).collect();
             self.notify(&AttachEvent::Warned(format!(
-                "{why}; priorities that were given stay: {}; this takes one back: yarn application -appId \
-                 APPLICATION -updatePriority PRIORITY",
+                "{why}; these applications keep a changed priority: {}; to restore one: yarn application -appId APPLICATION -updatePriority PRIORITY",
                 apps.join(", ")
             )));
         }
@@ -345,7 +344,7 @@ impl<'w> AttachEngine<'w> {
 
     /// Restores these priorities within the time limit. Gives those that it could not restore, and a reason.
     fn restore_priorities(&self, mut raised: BTreeMap<AppId, u64>) -> (BTreeMap<AppId, u64>, String) {
-        let (mut turn, mut why) = (RoundRobin::default(), "there was no time".to_owned());
+        let (mut turn, mut why) = (RoundRobin::default(), "stopping took too long".to_owned());
         let mut round = turn.round(raised.keys().copied().collect::<Vec<_>>(), CLOSING);
         while let Some(app) = round.next(&mut turn) {
             let given = raised.get(&app).map(|&first| self.control.set_priority(app, first));

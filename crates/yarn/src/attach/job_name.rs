@@ -43,7 +43,7 @@ impl AppTags {
             let text = app.tag(tag)?;
             let value = read(text);
             if value.is_none() {
-                problems.push(format!("found the tag {tag}={text}, expected {expected}; it is left out"));
+                problems.push(format!("found the tag {tag}={text}, expected {expected}; the tag is ignored"));
             }
             value
         };

@@ -14,7 +14,7 @@ pub(crate) const AM_SHARE: Param = Param::new(
     "am-share",
     "0.5",
     Values::Real(0.01, 1.0),
-    "part of the slots that ApplicationMasters may hold; each job has one",
+    "largest fraction of the slots for ApplicationMasters; each job has one",
 );
 
 /// Limits of an engine on a cluster.
@@ -38,8 +38,7 @@ pub(crate) fn slots(
     let slots: u32 = machines.iter().map(|machine| machine.count).sum();
     if slots < 2 {
         let problem = format!(
-            "{address}: found NodeManagers with room for {slots} containers of {slot_mb} MiB, expected two at least: an \
-             ApplicationMaster and a task; see the option memory"
+            "{address}: found NodeManagers with room for {slots} containers of {slot_mb} MiB, expected at least two, for an ApplicationMaster and a task; see the option memory"
         );
         return Err(EngineError::other(problem));
     }

@@ -55,8 +55,7 @@ pub(crate) fn check_framework(about: &SubmitterInfo) -> Result<(), EngineError> 
         return Ok(());
     };
     Err(EngineError::other(format!(
-        "found mapreduce.framework.name {framework:?} in the configuration of Hadoop, expected \"yarn\": the option conf, or the \
-         variable HADOOP_CONF_DIR, has to name the directory with the cluster's mapred-site.xml"
+        "found mapreduce.framework.name {framework:?} in the configuration of Hadoop, expected \"yarn\": set the option conf, or the variable HADOOP_CONF_DIR, to the directory with the cluster's mapred-site.xml"
     )))
 }
 
@@ -72,8 +71,7 @@ pub(crate) fn check_scheduler(scheduler: &Scheduler) -> Result<(), EngineError> 
         return Ok(());
     }
     Err(EngineError::other(format!(
-        "found the scheduler {:?} in the ResourceManager, expected {CAPACITY:?}, as no other asks the plug-in: it is set by \
-         yarn.resourcemanager.scheduler.class in its yarn-site.xml",
+        "found the scheduler {:?} in the ResourceManager, expected {CAPACITY:?}, the only one that uses the plug-in: set yarn.resourcemanager.scheduler.class in its yarn-site.xml",
         scheduler.kind
     )))
 }
@@ -83,9 +81,7 @@ fn check_ordering(queues: &[&Queue]) -> Result<(), EngineError> {
         return Ok(());
     };
     Err(EngineError::other(format!(
-        "found the ordering policy \"fair\" in the queue {path}, expected \"fifo\", as priorities mean nothing to the \
-         other: it is set by yarn.scheduler.capacity.{path}.ordering-policy in the ResourceManager's \
-         capacity-scheduler.xml"
+        "found the ordering policy \"fair\" in the queue {path}, expected \"fifo\", the only one that follows priorities: set yarn.scheduler.capacity.{path}.ordering-policy in the ResourceManager's capacity-scheduler.xml"
     )))
 }
 
@@ -124,7 +120,7 @@ fn queues_named<'a>(scheduler: &'a Scheduler, name: &str) -> Vec<&'a Queue> {
 fn ambiguous_queue(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError {
     let among = if several.is_empty() { scheduler.queues.iter().collect() } else { several.to_vec() };
     let paths: Vec<String> = among.into_iter().map(|queue| queue.path.clone()).collect();
-    let expected = format!("one of the queues that take jobs: {}", listed(&paths));
+    let expected = format!("one of the queues that accept jobs: {}", listed(&paths));
     ParamError::Value { name: "queue", found: format!("{name:?}"), expected }.into()
 }
 
@@ -147,7 +143,7 @@ pub(crate) fn observed_container_mb(
         return Ok((minimum.min(maximum), why));
     }
     let steps = (all_mb as f64 / containers as f64 / minimum as f64).round().max(1.0) as u64;
-    let why = format!("as the {containers} containers have that run there, on average");
+    let why = format!("the mean of the {containers} running containers");
     Ok(((steps * minimum).min(maximum), why))
 }
 

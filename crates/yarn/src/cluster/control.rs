@@ -119,7 +119,7 @@ impl Control {
         if let Some(Err(error)) = self.table.as_mut().map(|table| table.write(rows)) {
             let has_warned = std::mem::replace(&mut self.warned_of_table, true);
             return (!has_warned).then(|| {
-                format!("{error}; it is tried again, and until then the cluster decides by itself")
+                format!("{error}; Slackline retries, and until then the cluster follows its own scheduler")
             });
         }
         self.warned_of_table = false;
@@ -154,8 +154,7 @@ impl Control {
                     {
                         self.priorities_disabled = true;
                         let warning = format!(
-                            "found no priority above {highest} ({HIGHEST_PROPERTY}), expected {wished}: applications \
-                             have no order but that of their submission (docs/hadoop.md)"
+                            "found no priority above {highest} ({HIGHEST_PROPERTY}), expected {wished}: priorities have no effect (docs/hadoop.md)"
                         );
                         return (changed, Some(warning));
                     }

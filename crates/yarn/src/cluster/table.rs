@@ -64,16 +64,14 @@ pub enum TableError {
     },
     /// Other users can write the table.
     #[error(
-        "{0}: others can write in the directory of the plug-in's table (its mode is {mode:03o}), and so decide for the whole \
-         cluster; run `chmod go-w {0}`",
+        "{0}: others can write in the directory of the plug-in's table (its mode is {mode:03o}), and so control the whole cluster; run `chmod go-w {0}`",
         directory.display()
     )]
     Writable { directory: PathBuf, mode: u32 },
     /// Other users can replace the directory of the table.
     #[error(
-        "{0}: others can write in this directory above the plug-in's table (its mode is {mode:03o}) and so exchange the \
-         table, which the plug-in therefore does not follow; run `chmod go-w {0}`, or name another file by \
-         `slackline.table` in the ResourceManager's yarn-site.xml",
+        "{0}: others can write in this directory above the plug-in's table (its mode is {mode:03o}) and so replace the \
+         table, so the plug-in ignores it; run `chmod go-w {0}`, or set `slackline.table` in the ResourceManager's yarn-site.xml to another file",
         above.display()
     )]
     Exchangeable {
@@ -84,7 +82,7 @@ pub enum TableError {
     /// The directory belongs to another user.
     #[error(
         "{}: the directory of the plug-in's table belongs to user {owner}, not to user {user} who runs this; run it as \
-         that user, or name a directory of your own by `slackline.table` in the ResourceManager's yarn-site.xml",
+         that user, or set `slackline.table` in the ResourceManager's yarn-site.xml to a file in your own directory",
         directory.display()
     )]
     Foreign {
@@ -94,7 +92,7 @@ pub enum TableError {
         user: u32,
     },
     /// Another process writes the table.
-    #[error("{}: another slackline writes the plug-in's table; end it first", path.display())]
+    #[error("{}: another slackline writes the plug-in's table; stop it first", path.display())]
     Busy { path: PathBuf },
     /// The table could not be written.
     #[error("{}: the plug-in's table cannot be written: {problem}", path.display())]

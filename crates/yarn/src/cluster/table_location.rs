@@ -12,7 +12,7 @@ pub(crate) const TABLE: Param = Param::new(
     "table",
     "cluster",
     Values::Path("FILE"),
-    "the plug-in's table; cluster: that of its yarn-site.xml, none: by priorities alone",
+    "the plug-in's table; cluster: that of its yarn-site.xml, none: use only priorities",
 );
 
 /// The lifetime of a table whose writer has ended.
@@ -30,12 +30,12 @@ pub(crate) fn table_path(given: &str, manager: &ResourceManager) -> Result<Optio
     let Some(read) = manager.property(TABLE_PROPERTY).map_err(EngineError::other)? else {
         return Err(EngineError::other(format!(
             "found no {TABLE_PROPERTY} in the ResourceManager's configuration, expected the plug-in to be set up \
-             (docs/hadoop.md); the option table=none does without it, by priorities alone"
+             (docs/hadoop.md); or pass table=none to use only priorities"
         )));
     };
     if given != "cluster" && real(Path::new(given)) != real(Path::new(&read)) {
         let expected = format!(
-            "{read}, which the ResourceManager reads ({TABLE_PROPERTY} in its yarn-site.xml); the option table=cluster names it"
+            "{read}, which the ResourceManager reads ({TABLE_PROPERTY} in its yarn-site.xml); pass table=cluster to use it"
         );
         return Err(ParamError::Value { name: TABLE.name, found: given.to_owned(), expected }.into());
     }

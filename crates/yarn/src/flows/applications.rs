@@ -166,11 +166,8 @@ impl FlowCluster {
         let refusal = |error: &HttpError| !error.may_pass() && !error.is_missing();
         let error = self.control.manager.kill(app).err().filter(refusal)?;
         let has_warned = std::mem::replace(&mut self.warned_of_refusal, true);
-        (!has_warned).then(|| {
-            format!(
-                "{app} is to end, and cannot be killed: {error}; this does it: yarn application -kill {app}"
-            )
-        })
+        (!has_warned)
+            .then(|| format!("{app} cannot be killed: {error}; kill it with: yarn application -kill {app}"))
     }
 
     /// Submits a job of a run with a priority. The answer comes later.
@@ -198,7 +195,7 @@ impl FlowCluster {
             }
         });
         if let Err(error) = started {
-            let why = format!("a thread for it cannot be started: {error}");
+            let why = format!("its thread cannot be started: {error}");
             let _ = self.answers.0.send((refused, Err(SubmitterError::Start { why })));
         }
     }

@@ -57,7 +57,7 @@ const PARAMS: &[Param] = &[
         "decide",
         "policy",
         Values::Choice(&["policy", "cluster"]),
-        "who decides: the policy, or the cluster as it does without Slackline, to compare",
+        "scheduler: the policy, or the cluster's own scheduler (for a comparison)",
     ),
     TABLE,
     Param::new(
@@ -139,7 +139,7 @@ fn class_path(settings: &Settings) -> Result<Vec<PathBuf>, EngineError> {
         match settings.text(name) {
             ENVIRONMENT => std::env::var_os(variable).filter(|value| !value.is_empty()).ok_or_else(|| {
                 EngineError::other(format!(
-                    "found neither --{name} nor the variable {variable}, expected one of them (docs/hadoop.md)"
+                    "missing option {name}, or the variable {variable} (docs/hadoop.md)"
                 ))
             }),
             given => Ok(given.into()),
@@ -264,7 +264,7 @@ fn unsupported_jobs(workload: &Draft) -> Vec<Fault> {
                 fault("total_order", job_spec::NO_TOTAL_ORDER);
             }
             if run.output.is_none() {
-                fault("output", "found none, expected a directory that the cluster sees");
+                fault("output", "missing, expected a directory that the cluster can access");
             }
         }
     }
@@ -290,7 +290,7 @@ fn unsupported_inputs(resolved: &ResolvedWorkload, placeholders: &Placeholders, 
         let Some(input) = inputs.next() else { continue };
         if plan.prepare {
             fault(format!(
-                "found {input} for a job that looks at all of its input first, expected file:///PATH"
+                "found {input} for a job that reads all of its input in advance, expected file:///PATH"
             ));
         }
         if hash {

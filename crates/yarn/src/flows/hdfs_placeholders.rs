@@ -113,7 +113,7 @@ impl Placeholders {
         if lock.is_none() {
             let file = File::create(self.directory.join("lock"))?;
             if file.try_lock().is_err() {
-                return Err(io::Error::other("found another process that uses it, expected none"));
+                return Err(io::Error::other("another process uses it"));
             }
             *lock = Some(file);
         }

@@ -262,7 +262,7 @@ pub(super) fn part_files(
     let is_hidden = |name: &String| name.starts_with(['_', '.']);
     for name in names.into_iter().filter(|name| !is_hidden(name)) {
         let number = match (part(&name, reducers), ending) {
-            (None, _) => return Err(format!("found {name} in its output, expected {first} and so on alone")),
+            (None, _) => return Err(format!("found {name} in its output, expected only {first} and so on")),
             (Some((_, other)), Some(ending)) if other != ending => {
                 return Err(format!("found {name} in its output, expected {first}{ending}: see `compress`"));
             }
@@ -407,7 +407,7 @@ mod tests {
                 &["part-r-00000/"],
                 1,
                 None,
-                "found part-r-00000/ in its output, expected part-r-00000 and so on",
+                "found part-r-00000/ in its output, expected only part-r-00000 and so on",
             ),
             (&["part-r-0"], 1, None, "found part-r-0 in"),
             (&["part-r-00000-x"], 1, None, "found part-r-00000-x"),

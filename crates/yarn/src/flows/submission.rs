@@ -172,7 +172,7 @@ impl JobSubmission for HadoopSubmission {
 
     fn close(&self, jobs: &[JobPlan], owner: &str) -> Option<String> {
         let error = self.remove_files(jobs, owner).err()?;
-        Some(format!("what the run needed on the cluster is not removed, and does no harm: {error}"))
+        Some(format!("temporary files of the run stay on the cluster, which is harmless: {error}"))
     }
 }
 

@@ -52,7 +52,7 @@ pub enum HttpError {
     #[error("{url}: the answer is not JSON but {found}")]
     NotJson { url: String, found: String },
     /// The answer is JSON, but not in the form that Hadoop documents.
-    #[error("{url}: the answer is not understood: {why}")]
+    #[error("{url}: the answer is invalid: {why}")]
     Unknown {
         url: String,
         /// The error and its place.
@@ -268,8 +268,7 @@ impl Client {
         match answer {
             Answer::Document(bytes) => Ok(bytes),
             Answer::ExternalRuns(status, to) => {
-                let message =
-                    format!("it leads to {to}; give the address of the ResourceManager that is active");
+                let message = format!("it redirects to {to}; pass the address of the active ResourceManager");
                 Err(HttpError::Refused { url, status: status.as_u16(), message })
             }
         }
@@ -307,7 +306,7 @@ impl Client {
         let bytes = match answer {
             Answer::Document(bytes) => bytes,
             Answer::ExternalRuns(_, to) => {
-                return Err(HttpError::NotJson { url, found: format!("a way to {to}, again and again") });
+                return Err(HttpError::NotJson { url, found: format!("a redirect loop to {to}") });
             }
         };
         match bytes.trim_ascii_start().first() {
@@ -342,7 +341,7 @@ impl Client {
             ureq::Error::Protocol(error) => {
                 format!("{error}: is this the port of a web interface, without TLS?")
             }
-            ureq::Error::Timeout(_) => "it took too long".to_owned(),
+            ureq::Error::Timeout(_) => "timed out".to_owned(),
             ureq::Error::HostNotFound => "no such host".to_owned(),
             ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 "no program listens there (connection refused)".to_owned()
@@ -384,7 +383,7 @@ impl Resolver for FallibleResolver {
 fn elsewhere(url: &str, status: StatusCode, to: &str) -> Result<Answer, HttpError> {
     if to.starts_with("https:") {
         let missing =
-            format!("it leads to {to}, and TLS is not supported; set yarn.http.policy to HTTP_AND_HTTPS");
+            format!("it redirects to {to}, and TLS is not supported; set yarn.http.policy to HTTP_AND_HTTPS");
         return Err(HttpError::Security { url: url.to_owned(), missing });
     }
     let authority = url.match_indices('/').nth(2).map_or(url, |(end, _)| &url[..end]);
@@ -403,7 +402,7 @@ fn refusal(url: &str, status: StatusCode, asks: Option<&str>, body: &[u8]) -> Ht
         let missing = if kerberos {
             "the cluster asks for Kerberos (SPNEGO), which is not supported; only clusters with simple authentication are"
         } else {
-            "the cluster asks who is there; only simple authentication is supported, without Kerberos, tokens or passwords"
+            "the cluster requires authentication; only simple authentication is supported, without Kerberos, tokens or passwords"
         };
         return HttpError::Security { url, missing: format!("{missing} ({message})") };
     }

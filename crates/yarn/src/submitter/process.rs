@@ -236,7 +236,7 @@ fn end_process(child: &mut Child, time_limit: Duration) -> String {
     }
     let _ = child.kill();
     let _ = child.wait();
-    "it was killed, as it did not end by itself".to_owned()
+    "it did not end and was killed".to_owned()
 }
 
 /// The last output of a process.
@@ -282,7 +282,7 @@ impl RecentOutput {
             pause(Duration::from_millis(5));
         }
         let last = locked(&self.lines).trim().to_owned();
-        if last.is_empty() { ended.to_owned() } else { format!("{ended}; it said last:\n{last}") }
+        if last.is_empty() { ended.to_owned() } else { format!("{ended}; its last output:\n{last}") }
     }
 }
 

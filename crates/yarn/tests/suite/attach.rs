@@ -450,7 +450,7 @@ fn applications_that_do_not_get_their_priorities_back_are_named() {
 fn invalid_options_are_refused() {
     let site = TestCluster::new();
     let queue = site.ask(AttachOptions::new(vec!["job".to_owned()])).unwrap_err();
-    let expected = "expected one of the queues that take jobs: root.default, root.jobs";
+    let expected = "expected one of the queues that accept jobs: root.default, root.jobs";
     assert_eq!(queue, format!(r#"found queue="job", {expected}"#));
     assert_eq!(
         site.ask(AttachOptions::new(vec!["root".to_owned()])).unwrap().queues(),
@@ -557,7 +557,11 @@ fn a_history_that_does_not_answer_gives_a_warning() {
     let site = TestCluster::new();
     let cluster = site.ask_with(TestCluster::wish(), "127.0.0.1:1").unwrap();
     assert_eq!(cluster.past().len(), 0);
-    assert!(cluster.remarks()[0].contains("what jobs took before is not known: "), "{:?}", cluster.remarks());
+    assert!(
+        cluster.remarks()[0].contains("durations of earlier jobs are not available: "),
+        "{:?}",
+        cluster.remarks()
+    );
     assert!(cluster.remarks()[0].contains("--job-history HOST:PORT"), "{:?}", cluster.remarks());
 }
 

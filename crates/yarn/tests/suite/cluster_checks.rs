@@ -71,7 +71,7 @@ fn a_queue_that_orders_by_fairness_is_refused_unless_it_decides() {
 #[test]
 fn a_queue_has_to_be_there_and_to_be_meant_alone() {
     let mock = cluster();
-    let expected = "one of the queues that take jobs: root.default, root.jobs";
+    let expected = "one of the queues that accept jobs: root.default, root.jobs";
     for options in [&[][..], &[CLUSTER_DECIDES]] {
         let with = |queue| [&[("queue", queue)], options].concat();
         assert_eq!(
@@ -183,5 +183,5 @@ fn a_slot_of_attach_is_as_the_containers_that_run_and_else_the_smallest() {
             assert!(app.grant(&host, now));
         }
     });
-    assert_eq!(slot().0, "512 MiB, as the 4 containers have that run there, on average");
+    assert_eq!(slot().0, "512 MiB, the mean of the 4 running containers");
 }

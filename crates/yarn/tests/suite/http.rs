@@ -38,7 +38,7 @@ fn an_answer_that_takes_too_long_is_none() {
     let manager = ResourceManager::new(&mock.address(), settings);
     next(&mock, "metrics", 2, Mood::Slow(Duration::from_secs(4)));
     let error = manager.metrics().unwrap_err();
-    assert!(error.to_string().ends_with("no answer: it took too long"), "{error}");
+    assert!(error.to_string().ends_with("no answer: timed out"), "{error}");
     assert_eq!(requests(&mock), 2);
     assert_eq!(
         manager.metrics().unwrap().active_nodes,
@@ -170,7 +170,7 @@ fn a_resource_manager_that_stands_by_leads_to_the_other() {
     assert_eq!(manager.metrics().unwrap().active_nodes, 4, "an address without a host");
     next(&standby, "metrics", 9, Mood::Leads("/ws/v1/cluster/metrics".to_owned()));
     let error = manager.metrics().unwrap_err();
-    assert!(error.to_string().ends_with("again and again"), "{error}");
+    assert!(error.to_string().contains("a redirect loop to "), "{error}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_write_goes_to_where_the_one_that_stands_by_leads() {
     next(&standby, "priority", 9, Mood::Leads(path));
     let error = manager.set_priority(app, 1).unwrap_err();
     assert!(matches!(error, HttpError::Refused { status: 307, .. }), "{error}");
-    assert!(error.to_string().contains("give the address of the ResourceManager that is active"), "{error}");
+    assert!(error.to_string().contains("pass the address of the active ResourceManager"), "{error}");
     assert_eq!(requests(&standby), 5);
 }
 

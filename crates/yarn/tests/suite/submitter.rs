@@ -239,24 +239,27 @@ fn restarts_have_an_end() {
     for _ in 0..2 {
         let error = submitter.list("die:").unwrap_err().to_string();
         assert!(
-            error.starts_with("the process that submits to Hadoop died: exit status: 9; it said last:\n"),
+            error.starts_with("the process that submits to Hadoop died: exit status: 9; its last output:\n"),
             "{error}"
         );
         assert!(error.contains("OutOfMemoryError"), "{error}");
     }
     let error = submitter.about().unwrap_err().to_string();
-    assert!(error.ends_with("(it was started again 3 times)"), "{error}");
+    assert!(error.ends_with("(it was restarted 3 times)"), "{error}");
 }
 
 #[test]
 fn a_process_that_does_not_start_says_why() {
     let said = refused("broken", |_| ());
-    assert!(said.contains("it ended before it was ready; exit status: 3; it said last:\n"), "{said}");
+    assert!(said.contains("it ended before it was ready; exit status: 3; its last output:\n"), "{said}");
     assert!(said.contains("Exception in thread main: no class"), "{said}");
     let said = refused("new", |_| ());
     assert!(said.contains("another version of the protocol (`ready 2`, expected `ready 1`)"), "{said}");
     let said = refused("silent", |launch| launch.start = Duration::from_millis(200));
-    assert!(said.contains("it was not ready within 0 s") && said.contains("it was killed"), "{said}");
+    assert!(
+        said.contains("it was not ready within 0 s") && said.contains("it did not end and was killed"),
+        "{said}"
+    );
     let said = refused("good", |launch| launch.program = "/no/such/java".into());
     assert!(said.contains("/no/such/java: No such file"), "{said}");
 }

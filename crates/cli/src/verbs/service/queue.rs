@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_long_reason_is_shortened_before_columns_fall_away() {
-        let long = format!("waits for {}/ready, which is not there", "/data/incoming".repeat(8));
+        let long = format!("waits for {}/ready, which does not exist", "/data/incoming".repeat(8));
         let all = [queued(7, &long), queued(8, "held")];
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
         let shown = |width: usize| render_to_fit(&rows(&all), now, &View { width, ..View::default() });

@@ -18,7 +18,7 @@ fn resumed(number: u64, flow: Option<&str>, entry: &Entry) -> String {
         (None, [_, ..]) => {
             let (flows, are) =
                 (slackline_model::names::listed(&alone), if alone.len() > 1 { "are" } else { "is" });
-            format!("{flows} of {number} {are} resumed; the rest of it was not held")
+            format!("{flows} of {number} {are} resumed; its other flows were not held")
         }
         (Some(_), _) | (None, []) => format!("{} was not held", named(number, flow)),
     }

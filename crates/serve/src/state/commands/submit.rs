@@ -26,7 +26,7 @@ impl ServiceState {
         let is_name = |c: char| c != '/' && is_printable(c);
         if name.is_empty() || name.len() > 200 || !name.chars().all(is_name) || name.starts_with('.') {
             return Err(Refusal::invalid(format!(
-                "name: found {name:?}, expected at most 200 printable characters without a slash, not beginning with a dot (--name gives one)"
+                "name: found {name:?}, expected at most 200 printable characters without a slash, not beginning with a dot (choose one with --name)"
             )));
         }
         if let Some(key) = &submit.key {
@@ -54,7 +54,7 @@ impl ServiceState {
             && !principal.may_change(owner)
         {
             let message =
-                format!("name: found {name}, which is {owner}'s and not over, expected a name of your own");
+                format!("name: an unfinished submission of {owner} has the name {name}; choose another name");
             return Err(Refusal::new(RefusalKind::Forbidden, message));
         }
         self.usage.count_rate(user, now);
@@ -71,13 +71,15 @@ impl ServiceState {
                 || before.deadlines != submit.deadlines
         };
         let found = if let Some(known) = self.submissions.name(number).filter(|&known| known != name) {
-            format!("{name:?} with the key of {number}, which is {known}")
+            format!("another name ({known})")
         } else if self.wanted(number).is_some_and(is_other) {
-            format!("another document, or other values or deadlines, than those of {number}")
+            "another document, other parameters or other deadlines".to_owned()
         } else {
             return Ok(());
         };
-        let message = format!("key: found {found}, expected the same submission, or another key");
+        let message = format!(
+            "key: submission {number} has the same key but {found}; submit it unchanged, or use another key"
+        );
         Err(Refusal::new(RefusalKind::Conflict, message))
     }
 
@@ -86,10 +88,12 @@ impl ServiceState {
         let (limits, queue) = (&self.facts.limits, &self.submissions.queue);
         let (all, own) = (queue.waiting.total, queue.waiting.of(user));
         let message = if all >= limits.queued {
-            format!("found {all} submissions that wait, expected fewer than {}", limits.queued)
+            format!("{all} submissions wait in the queue, its limit is {}; retry later", limits.queued)
         } else if own >= limits.queued_by_user {
             let most = limits.queued_by_user;
-            format!("found {own} submissions of {user} that wait, expected fewer than {most}")
+            format!(
+                "{own} submissions of {user} wait in the queue, the limit of a user is {most}; retry later"
+            )
         } else {
             return Ok(());
         };
@@ -104,7 +108,7 @@ impl ServiceState {
         let others: Vec<u64> = self.submissions.series.get(&name).into_iter().flatten().copied().collect();
         let overlap = wanted.submit.overlap;
         if let (Overlap::Skip, Some(&other)) = (overlap, others.first()) {
-            let message = format!("{name} is left out, because {other} has the same name and is not over");
+            let message = format!("{name} is skipped, because {other} has the same name and has not ended");
             if let Some(recurrence) = wanted.recurrence {
                 self.out.records.push(Record::LeftOut { recurrence, until: wanted.since });
             }

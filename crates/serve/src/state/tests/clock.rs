@@ -181,7 +181,7 @@ fn submissions_dated_in_the_future_open_now_and_keep_their_keys() {
     jump(&mut world, 0);
     assert!(world.state.wanted(number).unwrap().since <= world.wall());
     assert!(
-        world.events.iter().any(|event| event.message.contains("continue from now on: 1")),
+        world.events.iter().any(|event| event.message.contains("count from now on: 1")),
         "{:?}",
         world.events
     );

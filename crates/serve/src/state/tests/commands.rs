@@ -33,11 +33,11 @@ fn resumed_flows_are_named_and_so_is_the_rest_that_was_not_held() {
     };
     assert_eq!(hold(None, false), "1 was not held");
     hold(Some("f"), true);
-    assert_eq!(hold(None, false), "f of 1 is resumed; the rest of it was not held");
+    assert_eq!(hold(None, false), "f of 1 is resumed; its other flows were not held");
     hold(Some("f"), true);
     hold(Some("h"), true);
     assert_eq!(hold(Some("g"), false), "g of 1 was not held");
-    assert_eq!(hold(None, false), "f, h of 1 are resumed; the rest of it was not held");
+    assert_eq!(hold(None, false), "f, h of 1 are resumed; its other flows were not held");
     hold(None, true);
     assert_eq!(hold(Some("g"), false), "g of 1 is resumed");
     assert_eq!(hold(Some("f"), false), "f of 1 is resumed");

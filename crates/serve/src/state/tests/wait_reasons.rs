@@ -18,7 +18,7 @@ fn a_submission_behind_the_limit_of_active_ones_says_so_and_when_it_is_predicted
     assert_eq!((world.state(waits), world.why(waits)), (State::Queued, why.clone()));
     assert_eq!((world.list()[0].why.clone(), world.list()[0].unpredicted.clone()), (why, None));
     let unpredicted = |world: &mut World| world.show(waits).unpredicted.unwrap();
-    assert_eq!(unpredicted(&mut world), "when it is done is predicted once it begins");
+    assert_eq!(unpredicted(&mut world), "its completion is predicted when it starts");
     world.expected.insert((a, "f".into()), minutes(40));
     world.expected.insert((b, "f".into()), minutes(10));
     world.expected.insert((b, "g".into()), minutes(30));
@@ -26,7 +26,7 @@ fn a_submission_behind_the_limit_of_active_ones_says_so_and_when_it_is_predicted
     world.predict();
     let at = timestamp(START + minutes(30));
     let expected = format!(
-        "when it is done is predicted once it begins; the first of those that are live is expected to be over at {at}"
+        "its completion is predicted when it starts; the first active submission is predicted to finish at {at}"
     );
     assert_eq!(unpredicted(&mut world), expected, "the second is over with its later flow");
     assert_eq!(world.show(a).unpredicted, None);
@@ -42,7 +42,7 @@ fn a_submission_behind_the_limit_of_its_user_says_so() {
     let bert = Principal::new("bert", Role::Submit);
     world.submit(&anna(), submit("a"));
     let second = world.submit(&anna(), submit("b"));
-    let why = Some("anna has 1 live, as many as one user may (--live-by-user)".to_owned());
+    let why = Some("anna has 1 active, the limit of --live-by-user".to_owned());
     assert_eq!(world.why(second), why);
     world.submit(&bert, submit("c"));
     let third = world.submit(&Principal::new("carl", Role::Submit), submit("d"));
@@ -65,9 +65,9 @@ fn a_drain_is_the_reason_of_submissions_that_could_start_and_of_late_ones() {
     let held = world.submit(&anna(), api::Submit { held: true, ..submit("held") });
     let due = Some(START + minutes(10));
     world.execute(&anna(), sent_with(submit("night"), "night", |wanted| wanted.due = due)).unwrap();
-    let why = "the service drains: nothing new begins (slackline serve drain --undo)";
+    let why = "the service drains and starts no new submissions (resume with slackline serve drain --undo)";
     assert_eq!([world.why(held).as_deref(), world.why(2).as_deref()], [Some("held"), Some(why)]);
-    assert_eq!(world.show(2).unpredicted.as_deref(), Some("when it is done is predicted once it begins"));
+    assert_eq!(world.show(2).unpredicted.as_deref(), Some("its completion is predicted when it starts"));
     world.pass(minutes(11));
     assert!(world.kept_alerts()[0].message.ends_with(why), "{:?}", world.kept_alerts());
     world.restart();
@@ -89,10 +89,7 @@ fn a_held_flow_names_the_hold() {
     world.hold_predictions = true;
     let strict = world.submit(&anna(), api::Submit { if_late: IfLate::Reject, ..submit("strict") });
     world.open(strict, &[("f", 1, Some(minutes(10)))]);
-    assert_eq!(
-        world.flow(strict, "f").why.as_deref(),
-        Some("it is first checked whether its deadlines hold")
-    );
+    assert_eq!(world.flow(strict, "f").why.as_deref(), Some("its deadlines are checked first"));
 }
 
 #[test]
@@ -105,7 +102,7 @@ fn a_flow_that_reads_what_another_has_not_made_waits_for_that() {
         }
     });
     world.start(number, 0);
-    let why = "the output of load/j is not there yet";
+    let why = "the output of load/j is not available yet";
     assert_eq!(world.flow(number, "ship").why.as_deref(), Some(why), "ship");
     assert_eq!(world.list()[0].flows[1].why.as_deref(), Some(why), "lists say it too");
     assert_eq!(world.flow(number, "load").why, None);
@@ -124,7 +121,7 @@ fn a_flow_that_comes_later_and_one_without_machines_say_so() {
     assert_eq!(world.flow(number, "f").why, None);
     let machine = |up| vec![api::Machine { machine: "n1".into(), slots: 2, up }];
     world.apply_event(StateEvent::Machines(machine(false)));
-    assert_eq!(world.flow(number, "f").why.as_deref(), Some("no machine is there"));
+    assert_eq!(world.flow(number, "f").why.as_deref(), Some("no machine is available"));
     world.apply_event(StateEvent::Machines(machine(true)));
     assert_eq!(world.flow(number, "f").why, None);
 }

@@ -280,7 +280,7 @@ impl AttachEngine<'_> {
         let Some(known) = self.apps.get_mut(&number).filter(|known| known.name.is_none()) else { return };
         known.silent += 1;
         if known.silent >= SILENT {
-            self.ignore_app(number, "its ApplicationMaster has not said for 30 s what it has to do; its containers count as slots that are taken");
+            self.ignore_app(number, "its ApplicationMaster has not reported its tasks for 30 s; its containers count as occupied slots");
         }
     }
 

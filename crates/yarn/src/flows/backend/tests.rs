@@ -764,8 +764,9 @@ fn applications_that_cannot_be_killed_are_named() {
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
     let (_, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(1)));
     let app = scene.app(1);
-    let warning =
-        format!("warned: left on the cluster: {app} (f/count); this ends them: yarn application -kill {app}");
+    let warning = format!(
+        "warned: still on the cluster: {app} (f/count); kill them with: yarn application -kill {app}"
+    );
     assert!(messages.contains(&warning), "{messages:?}");
 }
 
@@ -970,7 +971,7 @@ fn a_clean_up_that_fails_is_a_warning() {
     assert!(
         messages
             .iter()
-            .any(|line| line.starts_with("warned: what the run needed on the cluster is not removed")),
+            .any(|line| line.starts_with("warned: temporary files of the run stay on the cluster")),
         "{messages:?}"
     );
 }
@@ -1222,8 +1223,7 @@ fn where_others_hold_all_slots_the_first_job_is_submitted_with_one_warning() {
     let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
     assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted(), ["f/a", "f/b"]);
-    let warning = "warned: all slots are held by others: f/a is submitted all the same, and runs when the cluster gives \
-                   its queue some";
+    let warning = "warned: other applications hold all slots: f/a is submitted anyway, and runs when its queue gets slots";
     assert_eq!(messages, [warning]);
 }
 

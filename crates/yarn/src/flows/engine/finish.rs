@@ -97,7 +97,7 @@ impl FlowEngine {
         let how = match state {
             AppState::Killed => "was killed",
             AppState::Finished if diagnostics.is_empty() && own.last_failure.is_none() => {
-                "ended, and not all of its tasks have reported"
+                "ended before all of its tasks reported"
             }
             _ => "failed",
         };
@@ -106,7 +106,7 @@ impl FlowEngine {
             (None, "") => format!("{app} {how}"),
             (None, diagnostics) => format!("{app} {how}: {diagnostics}"),
         };
-        let message = format!("{message}\n(what its containers said: yarn logs -applicationId {app})");
+        let message = format!("{message}\n(logs of its containers: yarn logs -applicationId {app})");
         self.fail(job, &message);
     }
 
@@ -315,7 +315,7 @@ impl FlowEngine {
             let named: Vec<String> = self.apps.orphans.iter().map(named).collect();
             let ids: Vec<String> = self.apps.orphans.iter().map(AppId::to_string).collect();
             warnings.push(format!(
-                "left on the cluster: {}; this ends them: yarn application -kill {}",
+                "still on the cluster: {}; kill them with: yarn application -kill {}",
                 named.join(", "),
                 ids.join(" ")
             ));
@@ -333,7 +333,7 @@ impl FlowEngine {
         let open: Vec<String> = open.into_iter().map(with_process).collect();
         if let Some(owner) = owner.filter(|_| !open.is_empty()) {
             warnings.push(format!(
-                "may still be submitted: {}; this shows them: yarn application -list -appTags {RUN_TAG}={}",
+                "may still be submitted: {}; list them with: yarn application -list -appTags {RUN_TAG}={}",
                 open.join(", "),
                 owner.to_lowercase()
             ));

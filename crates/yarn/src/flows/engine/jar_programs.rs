@@ -57,7 +57,7 @@ impl FlowEngine {
             return;
         }
         if let Some(process) = own.program.as_ref().and_then(|program| program.process) {
-            let problem = format!("its program, process {}, is lost: {error}", process.pid);
+            let problem = format!("the state of its program, process {}, is unknown: {error}", process.pid);
             return self.fail(job, &problem);
         }
         // The job does not take over what this program may submit.

@@ -190,7 +190,7 @@ impl FlowEngine {
             // The program learns it too, and decides.
             self.end_app(job, app, Ok(()));
         } else if self.jobs[job].app() == Some(app) && self.jobs[job].retry.is_none() {
-            self.resubmit(job, &format!("{app}: the ResourceManager does not know it any more"));
+            self.resubmit(job, &format!("{app}: it is unknown to the ResourceManager"));
         }
         self.apps.by_app.remove(&app);
     }
@@ -234,7 +234,7 @@ impl FlowEngine {
             && is_late
             && own.reports.is_complete()
         {
-            self.resubmit(job, &format!("{app} ended, and not all of its tasks have reported"));
+            self.resubmit(job, &format!("{app} ended before all of its tasks reported"));
         }
     }
 

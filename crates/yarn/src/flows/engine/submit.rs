@@ -69,7 +69,7 @@ impl FlowEngine {
         if !std::mem::replace(&mut self.trouble.is_full_reported, true) {
             let plan = self.runs.plan(job);
             let warning = format!(
-                "all slots are held by others: {}/{} is submitted all the same, and runs when the cluster gives its queue some",
+                "other applications hold all slots: {}/{} is submitted anyway, and runs when its queue gets slots",
                 plan.flow, plan.job
             );
             self.warn(&warning);

@@ -108,7 +108,7 @@ fn a_program_that_its_submitter_does_not_know_any_more_is_named_by_its_process()
     let (end, messages) =
         scene.run(&[flow(vec![jar(&scene, "etl", "in.txt")])], Choices::default(), Box::new(until));
     assert_eq!(end.unwrap(), RunEnd::Failed, "{messages:?}");
-    let expected = "failed for good: its program, process 4001, is lost: no such".to_owned();
+    let expected = "failed for good: the state of its program, process 4001, is unknown: no such".to_owned();
     assert!(messages.contains(&expected), "{messages:?}");
 }
 
