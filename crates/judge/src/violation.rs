@@ -402,7 +402,7 @@ fn known(value: Option<f64>) -> String {
 }
 
 fn when_done(at: Option<f64>) -> String {
-    at.map_or_else(|| "which never comes".to_owned(), |at| format!("which is at {at} s"))
+    at.map_or_else(|| "which never happens".to_owned(), |at| format!("which is at {at} s"))
 }
 
 fn maps(needed: Option<u32>) -> String {

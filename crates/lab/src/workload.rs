@@ -223,7 +223,7 @@ impl Cluster {
             (None, None, None) => None,
             _ => {
                 return Err(
-                    "cluster: found half of the slots, expected slots, or map_slots and reduce_slots".into(),
+                    "cluster: found only one of map_slots and reduce_slots, expected both, or slots".into()
                 );
             }
         };

@@ -140,21 +140,21 @@ impl Options {
         let profile = self.sim.profile.as_ref().filter(|_| policy.style() == Style::Placements)?;
         if profile.am_share() > 0.0 {
             return Some(
-                "found a policy that places each task on a machine, expected one that leaves slots to \
-                 ApplicationMasters (or a profile with am-share=0, in which they hold none)"
+                "this policy chooses the machine of each task and leaves no slots to ApplicationMasters; choose another policy, \
+                 or add am-share=0 to --profile"
                     .to_owned(),
             );
         }
         if profile.speculation().is_some() {
             return Some(
-                "found a policy that places each task on a machine, expected one that allows speculative attempts \
-                 on other machines (or a profile with speculate=0)"
+                "this policy chooses the machine of each task and allows no speculative attempts; choose another policy, or add \
+                 speculate=0 to --profile"
                     .to_owned(),
             );
         }
         (delays(&self.sim) != (Span::ZERO, Span::ZERO)).then(|| {
-            "found a policy that places each task on a machine, expected one that lets tasks wait for slots near \
-             their input (or a profile with node-delay=0 and rack-delay=0)"
+            "this policy chooses the machine of each task, so tasks cannot wait for slots near their input; choose another \
+             policy, or add node-delay=0 and rack-delay=0 to --profile"
                 .to_owned()
         })
     }

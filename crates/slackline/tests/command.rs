@@ -127,14 +127,14 @@ fn a_program_that_is_not_there_is_named() {
 #[test]
 fn a_program_that_ends_is_named_with_its_last_words() {
     let text = failure(&script("echo first >&2; echo last >&2; exit 3"));
-    let expected = "it ended without an answer (exit status: 3)\nit was asked: line 1, hello\n\
+    let expected = "it ended without an answer (exit status: 3)\nthe request was: line 1, hello\n\
                     its standard error ends:\n  first\n  last";
     assert_eq!(text, expected);
     let later = failure(&script(
         r#"read line; echo "{\"protocol\": 1, \"style\": \"order\"}"; read line; kill -9 $$"#,
     ));
     assert!(later.starts_with("it ended without an answer (signal: 9 (SIGKILL))\n"), "{later}");
-    assert!(later.ends_with("it was asked: line 2, 2 events at 0 s"), "{later}");
+    assert!(later.ends_with("the request was: line 2, 2 events at 0 s"), "{later}");
 }
 
 #[test]
@@ -226,14 +226,18 @@ fn an_answer_that_is_none_is_shown_with_what_was_expected() {
         (
             "placements",
             r#"{"placements": [[0, 0, 3, 2]]}"#,
-            "placements[0]: found 2 tasks from task 3 of phase 0, expected at least 1, of its 4 tasks (numbered from 0)",
+            "placements[0]: found 2 tasks that start at task 3 of phase 0, expected at least 1 of its 4 tasks, numbered from 0",
         ),
         (
             "placements",
             r#"{"placements": [[0, 0, 4294967295, 2]]}"#,
-            "placements[0]: found 2 tasks from task 4294967295 of",
+            "placements[0]: found 2 tasks that start at task 4294967295 of",
         ),
-        ("placements", r#"{"placements": [[0, 0, 0, 0]]}"#, "placements[0]: found 0 tasks from task 0 of"),
+        (
+            "placements",
+            r#"{"placements": [[0, 0, 0, 0]]}"#,
+            "placements[0]: found 0 tasks that start at task 0 of",
+        ),
         ("placements", r#"{"targets": [[0, 1]]}"#, "found targets, expected placements"),
         ("order", r#"{"wake": [0]}"#, "wake[0]: found 0 s, expected a time after 0 s"),
         ("order", r#"{"wake": [1e300]}"#, "wake[0]: found 1"),
@@ -241,7 +245,7 @@ fn an_answer_that_is_none_is_shown_with_what_was_expected() {
     ] {
         let text = failure(&always(style, answer));
         assert!(text.lines().next().unwrap().contains(expected), "{answer}: {text}");
-        let context = format!("\nit was asked: line 2, 2 events at 0 s\nit answered: {answer}");
+        let context = format!("\nthe request was: line 2, 2 events at 0 s\nit answered: {answer}");
         assert!(text.ends_with(&context), "{text}");
     }
 }
@@ -264,7 +268,10 @@ fn a_hello_of_another_protocol_is_refused() {
     ] {
         let text = failure(&script(&format!(r#"read line; echo "{}"; cat"#, answer.replace('"', "\\\""))));
         assert!(text.lines().next().unwrap().contains(expected), "{text}");
-        assert!(text.ends_with(&format!("\nit was asked: line 1, hello\nit answered: {answer}")), "{text}");
+        assert!(
+            text.ends_with(&format!("\nthe request was: line 1, hello\nit answered: {answer}")),
+            "{text}"
+        );
     }
 }
 

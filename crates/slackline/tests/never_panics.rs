@@ -100,11 +100,11 @@ fn options_outside_their_ranges_are_refused_by_name() {
                 crashes: Crashes::Script(vec![crash(0, 5, None), crash(0, 6, None)]),
                 ..sim()
             },
-            "option crash: found m-0 dying",
+            "option crash: found m-0 failing",
         ),
         (
             slackline_sim::Options { crashes: Crashes::Script(vec![crash(0, 5, Some(Time(5)))]), ..sim() },
-            "option crash: found m-0 dying",
+            "option crash: found m-0 failing",
         ),
         (
             slackline_sim::Options { crashes: Crashes::Rate { between: Span(0), repair: Span(0) }, ..sim() },
@@ -123,7 +123,7 @@ fn options_outside_their_ranges_are_refused_by_name() {
                 crashes: Crashes::Script(vec![crash(0, 5, None)]),
                 ..sim().with_profile(hadoop())
             },
-            "option profile: found machines that die",
+            "option profile: found machines that fail",
         ),
     ] {
         let error = simulated_error(&Options { sim, ..exact() });

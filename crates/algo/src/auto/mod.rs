@@ -9,7 +9,7 @@
 //! Move flows at random, half of them not far; keep a move that lowers the cost or, at equal cost, the sum of
 //! completions. 6. Until the next decision, serve by the best order (`dispatch`), but flows that have waited
 //! too long first, and keep some slots from long tasks (`reserved_slots`). **Guarantee**: at each decision
-//! the estimated cost of the order is at most that of any rule that is tried, within 0.5 % or the noise; on
+//! the estimated cost of the order is at most that of any rule that is tried, within 0.5 % or the error of the estimates; on
 //! what the evaluator covers and with exact estimates the estimate is right if nothing else arrives (a law,
 //! tested). A flow that has been there `wait` times its time alone is served before all others (tested).
 //! **Complexity**: at a decision at most `rollouts` (a parameter) rollouts, ten times as many where all flows

@@ -22,7 +22,7 @@ use crate::rule::residual::{Residual, is_live};
 pub const ENTRY: PolicyEntry = PolicyEntry {
     source: "none; rollouts of textbook rules (Bertsekas, Castañón 1999)",
     among_all: false,
-    guarantee: "each decision: estimated cost at most that of any tried rule, within 0.5 % or the noise",
+    guarantee: "its order is never estimated to cost more than the best rule that it tried, apart from 0.5 % or the error of the estimates",
     params: &[
         Param::new(
             "rollouts",

@@ -105,7 +105,7 @@ impl Plan {
         }
         let reqs = std::iter::once(0).chain(steps.iter().map(|step| step.req));
         if reqs.clone().zip(reqs.skip(1)).any(|(before, after)| after <= before) {
-            return Err(PlanError::Number("tasks required do not rise"));
+            return Err(PlanError::Number("required tasks do not increase from step to step"));
         }
         Ok(Self { cap, shortest, order, steps })
     }

@@ -28,10 +28,10 @@ pub(crate) struct Shape {
     /// Reduce slots of each machine; with --map-slots
     #[arg(long, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()), requires = "map_slots", help_heading = "Workload")]
     pub(crate) reduce_slots: Option<u32>,
-    /// Slots of each machine, for maps and reduces alike
+    /// Slots of each machine, shared by maps and reduces
     #[arg(long, value_name = "N", conflicts_with_all = ["map_slots", "total_slots"], value_parser = value::whole::<u32>(1, u32::MAX.into()), help_heading = "Workload")]
     pub(crate) slots: Option<u32>,
-    /// Slots of the whole cluster, for maps and reduces alike
+    /// Slots of the whole cluster, shared by maps and reduces
     ///
     /// They are divided evenly over --machines. Without --machines each machine has one slot.
     #[arg(long, hide_short_help = true, value_name = "N", conflicts_with = "map_slots", value_parser = value::whole::<u32>(1, u32::MAX.into()), help_heading = "Workload")]
@@ -40,10 +40,10 @@ pub(crate) struct Shape {
     #[arg(long, hide_short_help = true, value_name = "V", value_parser = value::speed, help_heading = "Workload")]
     pub(crate) speed: Option<f64>,
 
-    /// Cost of a flow, instead of the workload's metric
+    /// Cost of a flow in the objective, instead of the metric in the workload
     #[arg(long, value_name = "METRIC", value_parser = value::metric(), help_heading = "Objective")]
     pub(crate) metric: Option<Metric>,
-    /// Minimise the sum or the maximum of the costs
+    /// Objective: the sum or the maximum of the costs of all flows
     #[arg(long, value_name = "HOW", value_parser = value::combine(), help_heading = "Objective")]
     pub(crate) combine: Option<Combine>,
     /// Use or ignore the weights of flows

@@ -174,11 +174,23 @@ pub(crate) fn machines(text: &str) -> Result<Machines, String> {
 }
 
 pub(crate) fn metric() -> NamedValue<Metric> {
-    let name = |metric: Metric| match metric {
-        Metric::Sla => PossibleValue::new(metric.name()).alias("steps"),
-        _ => PossibleValue::new(metric.name()),
+    let value = |metric: Metric| {
+        let about = match metric {
+            Metric::Completion => "completion time",
+            Metric::Response => "completion minus release",
+            Metric::Makespan => "completion of the last flow",
+            Metric::Stretch => "response time over work",
+            Metric::Slowdown => "response time over run time alone on the cluster",
+            Metric::Tardy => "1 if the flow misses its deadline",
+            Metric::Tardiness => "time after the deadline, 0 if it is met",
+            Metric::Lateness => "completion minus deadline",
+            Metric::Sla => "steps that the flow gives",
+            Metric::Piecewise => "points that the flow gives, and lines between them",
+        };
+        let value = PossibleValue::new(metric.name()).help(about);
+        if metric == Metric::Sla { value.alias("steps") } else { value }
     };
-    NamedValue::of("metric", Metric::ALL.iter().map(|&metric| (name(metric), metric)))
+    NamedValue::of("metric", Metric::ALL.iter().map(|&metric| (value(metric), metric)))
 }
 
 /// How the costs of the flows become one.

@@ -94,10 +94,13 @@ fn meaning(arg: &Arg) -> String {
         let _ = write!(out, " \\[default: {}\\]", default.join(","));
     }
     let words = arg.get_possible_values();
-    let words: Vec<_> =
-        words.iter().filter(|word| !word.is_hide_set()).map(PossibleValue::get_name).collect();
+    let listed = |word: &PossibleValue| {
+        let about = word.get_help().map_or_else(String::new, |about| format!(" ({about})"));
+        format!("`{}`{about}", word.get_name())
+    };
+    let words: Vec<_> = words.iter().filter(|word| !word.is_hide_set()).map(listed).collect();
     if !words.is_empty() && !arg.is_hide_possible_values_set() && arg.get_action().takes_values() {
-        let _ = write!(out, ". One of `{}`", words.join("`, `"));
+        let _ = write!(out, ". One of {}", words.join(", "));
     }
     if !table.is_empty() {
         let _ = write!(out, "\n\n  ```text\n{}\n  ```\n", table.join("\n"));

@@ -74,7 +74,7 @@ fn a_program_that_fails_is_exit_code_1_and_every_line_says_error() {
     let failing = "command:sh -c 'echo sorry >&2; echo nonsense'";
     let expected = "error: command:sh -c 'echo sorry >&2; echo nonsense': found no JSON object, expected one, such as {} \
                     for no change; print other text to standard error\n\
-                    error: it was asked: line 1, hello\nerror: it answered: nonsense\n\
+                    error: the request was: line 1, hello\nerror: it answered: nonsense\n\
                     error: its standard error ends:\nerror:   sorry\n";
     for args in [["simulate", CONTRACT, "--policy", failing], ["plan", CONTRACT, "--policy", failing]] {
         let ran = run(&args);
@@ -187,7 +187,11 @@ fn a_real_run_stops_when_the_program_fails_and_the_same_command_resumes_it() {
     let args = [&RUN[..], &["--policy", "command:sh policy.sh"]].concat();
     let first = ran(&command(&dir, &args).output().unwrap());
     assert_eq!(first.code, Some(1), "{}{}", first.out, first.err);
-    assert!(first.err.contains("error: command:sh policy.sh: it ended (exit status: 7)"), "{}", first.err);
+    assert!(
+        first.err.contains("error: command:sh policy.sh: it ended without an answer (exit status: 7)"),
+        "{}",
+        first.err
+    );
     assert!(first.err.contains("stopped; the same command resumes it"), "{}", first.err);
     fs::write(dir.join("fixed"), "").unwrap();
     let second = ran(&command(&dir, &args).output().unwrap());

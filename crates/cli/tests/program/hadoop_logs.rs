@@ -51,7 +51,7 @@ fn nothing_is_recorded_in_other_workloads_and_nothing_is_decided() {
     let ran = run(&["compare", "examples/nightly.toml", "-p", "recorded,fifo"]);
     assert!(ran.out.contains("recorded: the workload has no recorded run"), "{}{}", ran.out, ran.err);
     let ran = run(&["simulate", TRACE, "-p", "recorded"]);
-    assert!(ran.code != Some(0) && ran.err.contains("which is what a log says happened"), "{}", ran.err);
+    assert!(ran.code != Some(0) && ran.err.contains("which is the run recorded in a log"), "{}", ran.err);
 }
 
 #[test]

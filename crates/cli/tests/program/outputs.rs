@@ -253,7 +253,11 @@ fn a_finished_part_that_was_changed_is_noticed_although_size_and_time_stay() {
         flip(&part);
         let ran = family.slackline(&dir, &RUN);
         assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
-        assert!(ran.err.contains(&format!("output {output}: found part-00000 changed since")), "{}", ran.err);
+        assert!(
+            ran.err.contains(&format!("output {output}: part-00000 was changed after the run")),
+            "{}",
+            ran.err
+        );
         flip(&part);
         let ran = family.slackline(&dir, &RUN);
         assert!(ran.code == Some(0) && ran.err.contains("nothing is left to do"), "{}", ran.err);

@@ -48,10 +48,10 @@ fn options_that_contradict_a_profile_are_refused() {
         (vec!["--profile", "hadoop", "--slots", "4", "--heartbeat", "3"], "(hadoop:heartbeat=3)"),
         (vec!["--profile", "hadoop", "--slots", "4", "--jitter", "0.5"], "(hadoop:spread=0.5)"),
         (vec!["--profile", "hadoop", "--slots", "4", "--locality-wait", "3"], "(hadoop:node-delay=3)"),
-        (vec!["--profile", "hadoop", "--slots", "4", "--crash", "node-0@3"], "found machines that die"),
+        (vec!["--profile", "hadoop", "--slots", "4", "--crash", "node-0@3"], "found machines that fail"),
         (
             vec!["--profile", "hadoop", "--slots", "4", "--policy", "dmrs"],
-            "leaves slots to ApplicationMasters",
+            "leaves no slots to ApplicationMasters",
         ),
     ] {
         let policy: &[&str] = if flags.contains(&"--policy") { &[] } else { &["--policy", "fifo"] };

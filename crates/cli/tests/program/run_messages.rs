@@ -100,7 +100,11 @@ fn hooks_are_run_once_for_each_cause_and_their_failure_is_a_warning() {
     let text = fs::read_to_string(dir.join("hooks.txt")).expect("hooks wrote");
     let count = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!(
-        [count("failure/bad/flow bad failed: job k, map 0: "), count("late/good/flow good is"), count("end")],
+        [
+            count("failure/bad/flow bad failed: job k, map 0: "),
+            count("late/good/flow good has not finished"),
+            count("end")
+        ],
         [1, 1, 1]
     );
     let state = dir.join("state");
@@ -248,8 +252,8 @@ fn clean_takes_the_earliest_runs_out_of_histories() {
     let clean = |more: &[&str]| done(&dir, &[&["clean", "--histories", "past"], more].concat());
     let before = fs::read(dir.join("past")).expect("the history");
     assert!(clean(&["--dry-run"]).contains("3 of 3 runs would be removed"));
-    assert!(clean(&["--older-than", "1d"]).contains("stays: none of 3 runs is to go"));
-    assert!(clean(&["--larger-than", "1GiB"]).contains("stays: none of 3 runs is to go"));
+    assert!(clean(&["--older-than", "1d"]).contains("stays: none of 3 runs qualifies"));
+    assert!(clean(&["--larger-than", "1GiB"]).contains("stays: none of 3 runs qualifies"));
     assert!(fs::read(dir.join("past")).expect("the history") == before, "nothing was changed");
     let small = format!("{}B", before.len() - 1);
     let said = clean(&["--larger-than", &small, "--format", "json"]);

@@ -123,7 +123,7 @@ fn the_view_of_a_run_survives_sizes_and_keys_and_gives_the_terminal_back() {
     }
     // Only changes are drawn, so the test searches for single words.
     view.press("\r", "jobs");
-    view.press("?", "look");
+    view.press("?", "keys");
     view.press(" ", "\x1b[");
     view.press("\x1b", "flows");
     view.press("q", "stop");

@@ -119,7 +119,7 @@ fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_reported() {
     assert!(refused(&["explain", "--state", "no/such", "f"]).contains("no/such: found no run, expected"));
     assert!(refused(&["logs", "g", "j", "--workload", "a.toml"]).contains("found flow \"g\", expected f"));
     assert!(refused(&["logs", "f", "jj", "-w", "a.toml"]).contains("found job \"jj\", expected j"));
-    assert!(refused(&["logs", "f", "j", "map-7", "-w", "a.toml"]).contains("which has 1 map from 0"));
+    assert!(refused(&["logs", "f", "j", "map-7", "-w", "a.toml"]).contains("has 1 map (numbered from 0)"));
     assert!(refused(&["logs", "f", "j", "mop", "-w", "a.toml"]).contains("expected map-N, reduce-N"));
 }
 
@@ -296,7 +296,7 @@ fn the_logs_of_jobs_that_earlier_runs_have_done_stay() {
     done(&dir, &RUN);
     check(&["f.a.map-0.0.log", "f.b.map-0.0.log", "f.c.map-0.1.log"]);
     let refused = |job: &str, task: &str| slackline(&dir, &["logs", "f", job, task, "--state", "state"]).err;
-    assert!(refused("a", "map-7").contains("which has 1 map from 0"));
+    assert!(refused("a", "map-7").contains("has 1 map (numbered from 0)"));
     let other = refused("d", "map");
     assert!(other.contains("found job \"d\", expected one of ") && other.contains(" a"), "{other}");
 }

@@ -153,7 +153,7 @@ fn queues_are_sized_by_what_they_give() {
     for (policy, over, expected) in [
         ("edf", "capacity:prod=50..90:20", "found capacity:prod = "),
         (queues, "capacity:prd=50..90:20", "did you mean"),
-        (queues, "capacity:root=50..90:20", "found root, which has all of the cluster"),
+        (queues, "capacity:root=50..90:20", "found the root queue, which always has the whole cluster"),
         (queues, "capacity:prod=50..190", "expected a percentage from 0 to 100"),
     ] {
         let ran = run(&["capacity", log, "-p", policy, "--over", over]);

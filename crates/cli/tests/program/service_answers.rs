@@ -51,7 +51,7 @@ fn wait_returns_with_the_reason_if_a_flow_cannot_start() {
     assert!(code == Some(3) && out.contains("no/such/*, which does not exist"), "{code:?} {out}");
     place.done(&["serve", "drain"]);
     let (code, out, _) = answered(&place, &["submit", "flow.toml", "--name", "d", "--if-late", "reject"]);
-    assert!(code == Some(3) && out.contains("(resume with slackline serve drain --undo)"), "{code:?} {out}");
+    assert!(code == Some(3) && out.contains("(slackline serve drain --undo)"), "{code:?} {out}");
     assert!(!place.dir.join("began").exists());
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
@@ -74,7 +74,7 @@ fn late_submissions_are_rejected_with_exit_code_1() {
         assert!(out.contains(words), "{words:?} in\n{out}");
     }
     let all = place.done(&["queue", "--all"]);
-    assert!(!out.contains("cancelled") && all.contains("rejected: a"), "{out}{all}");
+    assert!(!out.contains("cancelled") && all.contains("rejected: it"), "{out}{all}");
     assert_eq!(place.shown("1")["state"], "rejected");
     assert!(!place.dir.join("began").exists(), "it was not to be begun");
     let (code, out, err) =

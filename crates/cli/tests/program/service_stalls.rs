@@ -368,7 +368,7 @@ fn a_policy_that_does_not_answer_is_named_and_term_ends_the_service() {
     stall.until_logged(&["the scheduler is blocked: decide by policy command:sh"]);
     assert_eq!(stall.answers("/healthz").unwrap().0, 200);
     let said = stall.ends();
-    assert!(said.contains("stopped although the scheduler"), "{said}");
+    assert!(said.contains("stopped before the scheduler"), "{said}");
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn errors_of_files_have_a_place() {
         (
             "{ file = 'data/nightly.toml', set = { map-rate = '3MB' } }",
             "",
-            "import options leave our own documents alone",
+            "import options apply only to traces",
         ),
         ("{ file = 'data/small.tsv' }", "", "figure f: found no cluster, expected machines and slots"),
         (nightly, "vary = { param = 'machine', values = [1] }", "figures[0].settings.vary: "),

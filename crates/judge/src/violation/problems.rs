@@ -117,7 +117,7 @@ pub enum SpeculationProblem {
     #[error("not allowed by the profile (speculate=0)")]
     Unexpected,
     /// The task has a third attempt.
-    #[error("the task has a third attempt, expected at most two")]
+    #[error("the task has a third attempt, expected at most its first one and one speculative attempt")]
     Third,
     /// Its row, or that of the first attempt, has other tasks too.
     #[error("its row has several tasks, expected one row for each attempt")]

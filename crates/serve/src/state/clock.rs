@@ -175,7 +175,7 @@ impl ServiceState {
         }
         if !names.is_empty() {
             let message = format!(
-                "these were recorded while the clock was wrong, and count from now on: {}",
+                "the clock was wrong when these were recorded; they count from now on: {}",
                 slackline_model::names::listed(&names.iter().collect::<Vec<_>>())
             );
             self.tell_of_clock(self.clock.is_far, message);

@@ -125,7 +125,7 @@ impl ServiceState {
         let reason = match first {
             _ if entry.held => Some("held".to_owned()),
             Some(first) if first != number => Some(match entry.wanted.submit.overlap {
-                Overlap::Replace => format!("waits until {first}, which it replaces, has stopped"),
+                Overlap::Replace => format!("replaces submission {first}, and starts when that has stopped"),
                 Overlap::Wait | Overlap::Skip => format!("waits for {first}, which has the same name"),
             }),
             _ if not_before.is_some() => entry.own_why().cloned(),

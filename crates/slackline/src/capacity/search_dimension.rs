@@ -17,7 +17,7 @@ use crate::simulate::Options;
 pub enum Knob {
     /// Machines of the first group.
     Machines,
-    /// Slots of each machine, for maps and reduces alike.
+    /// Slots of each machine, shared by maps and reduces.
     Slots,
     /// Map slots of each machine.
     MapSlots,

@@ -121,7 +121,7 @@ fn place(
     }
     if count == 0 || first.checked_add(count).is_none_or(|end| end > tasks) {
         return Err(format!(
-            "found {count} tasks from task {first} of phase {}, expected at least 1, of its {tasks} tasks (numbered from 0)",
+            "found {count} tasks that start at task {first} of phase {}, expected at least 1 of its {tasks} tasks, numbered from 0",
             phase.0
         ));
     }

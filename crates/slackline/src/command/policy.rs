@@ -101,7 +101,7 @@ impl CommandPolicy {
             (None, Some(status)) => format!("it ended without an answer ({status})"),
             (None, None) => "it closed its standard input or output without an answer".to_owned(),
         };
-        let mut text = format!("{what}\nit was asked: line {}, {about}", self.asked);
+        let mut text = format!("{what}\nthe request was: line {}, {about}", self.asked);
         if let Some(answer) = answer {
             text += "\nit answered: ";
             text += &shown(&String::from_utf8_lossy(answer), 300);

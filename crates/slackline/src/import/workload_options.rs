@@ -52,7 +52,7 @@ pub enum SlotOptions {
         /// Reduce slots.
         reduce: u32,
     },
-    /// Slots of each machine, for maps and reduces alike.
+    /// Slots of each machine, shared by maps and reduces.
     Generic(u32),
     /// Slots in total, for maps and reduces alike. They are spread evenly over the machines, or there is one
     /// machine per slot.

@@ -237,7 +237,7 @@ fn a_wrong_allocation_file_is_refused_with_its_line() {
     for (text, expected) in [
         ("<queue name='a.b'/>", "f.xml:2:1: found queue \"a.b\" in root, expected a name without a dot"),
         ("<queue name='a'/>\n<queue name='a'/>", "f.xml:3:1: found queue root.a a second time"),
-        ("<queue name='root'/><queue name='a'/>", "expected all other queues in it"),
+        ("<queue name='root'/><queue name='a'/>", "expected them inside it"),
         (
             "<queue name='a'><weight>-1</weight></queue>",
             "found weight \"-1\", expected a number of at least 0",

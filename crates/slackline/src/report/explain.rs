@@ -524,7 +524,7 @@ impl ExplainInput<'_> {
                     ("ready", "when its input was complete"),
                     ("waiting", "time without a slot"),
                     ("partial, full", "time with fewer slots than it could use, and with all of them"),
-                    ("tail", "time after its last task started"),
+                    ("tail", "from the start of its last task to its end"),
                 ],
                 view.width,
             )

@@ -163,7 +163,7 @@ impl<W: Write> Events<W> {
         for JobVerdict { flow, job, verdict, .. } in std::mem::take(&mut self.verdicts) {
             match verdict {
                 Verdict::Kept => {
-                    let reason = "nothing of it has changed";
+                    let reason = "nothing has changed";
                     self.say("job_kept", json!({ "flow": flow, "job": job, "reason": reason }));
                 }
                 Verdict::Run(reason) => {

@@ -73,7 +73,7 @@ impl JobSpec {
             return Err(TaskError::Job(NO_TOTAL_ORDER.to_owned()));
         }
         if job.needs_preparation && job.prepared.is_none() {
-            let problem = "found no boundaries of sorted partitions, expected what was sampled of all input";
+            let problem = "the boundaries of the sorted partitions are missing";
             return Err(TaskError::Job(problem.to_owned()));
         }
         let read = |path: &Path| fs::read(path).map_err(at("cannot read", path));

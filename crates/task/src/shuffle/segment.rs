@@ -65,7 +65,7 @@ impl Segment {
     /// Consecutive partitions; `None` if there are none.
     pub(crate) fn joined(path: PathBuf, sections: Vec<Section>) -> Result<Option<Self>, TaskError> {
         if sections.windows(2).any(|two| two[0].offset + two[0].stored != two[1].offset) {
-            let problem = "found pieces that do not follow one another, expected them in order".to_owned();
+            let problem = "its partitions overlap or have gaps between them".to_owned();
             return Err(TaskError::Damaged { path, problem });
         }
         let mut sections = sections.into_iter();

@@ -122,7 +122,10 @@ fn input_that_is_too_long_or_damaged_is_refused_with_its_place() {
 
     let trial = Trial::of(json!({ "mapper": "head -c 3000000 /dev/zero" })).with(1, 1 << 30, 1000);
     let message = failure(&trial, "a\n");
-    assert!(message.contains("its output cannot be used: a record of more than 1048576 bytes"), "{message}");
+    assert!(
+        message.contains("its output cannot be used: a record is longer than the limit of 1048576 bytes"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -53,7 +53,12 @@ pub(super) const GENERATOR: Generator = Generator {
             Values::Choice(&["real", "integer"]),
             "weights uniform on [1, 5] or on 1, 2, 3, 4, 5",
         ),
-        Param::new("groups", "2", Values::Count(1, 20), "release groups of about the same size"),
+        Param::new(
+            "groups",
+            "2",
+            Values::Count(1, 20),
+            "number of release times, each for about the same number of jobs",
+        ),
         Param::new("interval", "60", Values::Seconds(0.0, 1e6), "seconds between the groups"),
         Param::new("fast", "6", Values::Count(0, 100_000), "fast machines"),
         Param::new("slow", "6", Values::Count(0, 100_000), "slow machines, of speed 1"),

@@ -287,7 +287,7 @@ fn flow(
     let state = STATES.into_iter().enumerate().find(|(_, state)| word == Some(state));
     let left_out = match (state, elapsed_time) {
         (Some((k, state)), _) if k >= STATES.len() - OPEN => Some(format!("{state}, left out")),
-        (Some((_, state)), None | Some(0.0)) => Some(format!("{state} before it ran, left out")),
+        (Some((_, state)), None | Some(0.0)) => Some(format!("{state} before it started, left out")),
         (_, None) => Some("no run time, left out".to_owned()),
         _ => None,
     };
@@ -415,7 +415,7 @@ JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS
                 ("job name with | in it", 1),
                 ("TIMEOUT, kept with its run time", 1),
                 ("PENDING, left out", 1),
-                ("CANCELLED before it ran, left out", 1),
+                ("CANCELLED before it started, left out", 1),
                 ("CANCELLED, kept with its run time", 1),
                 ("no number of processors, given 1", 1),
                 ("another record of the job above, which was requeued: a separate flow", 1),

@@ -176,7 +176,7 @@ impl Rows {
         let left_out = match (status, submit, run) {
             (Some(2..=4), ..) => Some("part of a job that has its own line (status 2 to 4), left out"),
             (_, None, _) => Some("no submit time, left out"),
-            (Some(5), _, None | Some(0.0)) => Some("cancelled before it ran, left out"),
+            (Some(5), _, None | Some(0.0)) => Some("cancelled before it started, left out"),
             (_, _, None) => Some("no run time, left out"),
             _ => None,
         };
@@ -318,7 +318,7 @@ mod tests {
             said,
             [
                 ("failed, kept with its run time", 8),
-                ("cancelled before it ran, left out", 9),
+                ("cancelled before it started, left out", 9),
                 ("comes after another job (column 17), released when it was submitted", 10),
                 ("cancelled while it ran, kept with its run time", 11),
                 ("submitted before the row above, kept as it is", 11),

@@ -74,7 +74,7 @@ const OBJECTS: [(&[&str], &str); 4] = [
     (&["name", "children"], "the topology of a Rumen trace (--from rumen:topology=FILE beside the trace)"),
     (
         &["rack", "nodes", "node"],
-        "a file of nodes of Hadoop's Scheduler Load Simulator (--from sls:nodes=FILE beside its trace)",
+        "a file of nodes of Hadoop's Scheduler Load Simulator: pass its trace, and this file with --from sls:nodes=FILE",
     ),
     (&["workloads", "job_classes"], SYNTH),
     (&["num_jobs", "workloads"], SYNTH),

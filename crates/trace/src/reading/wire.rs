@@ -283,7 +283,7 @@ impl<'de> Visitor<'de> for NamedValuesVisitor {
     type Value = NamedValues;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a table of numbers by name")
+        f.write_str("a table with a number for each name, such as { a = 1 }")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NamedValues, A::Error> {

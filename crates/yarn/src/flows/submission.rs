@@ -123,7 +123,7 @@ impl JobSubmission for HadoopSubmission {
             plan.inputs.sources.iter().filter(|(path, _)| self.files.placeholders.uri(path).is_none())
         {
             if !then.is_still(&runs.base(job).join(path))? {
-                let problem = "found it changed since the run began, expected it as it was";
+                let problem = "it changed after the run began; pass --again to start over";
                 return Ok(Err(format!("input {}: {problem}", path.display())));
             }
         }

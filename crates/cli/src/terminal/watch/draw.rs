@@ -230,7 +230,7 @@ fn help(viewer: Viewer) -> Vec<String> {
         "",
         "completion: when the flow finished, or is predicted to finish",
         "80 % interval: the completion is in it with a chance of 80 %",
-        "slackline logs FLOW JOB shows what attempts said, slackline explain FLOW",
+        "slackline logs FLOW JOB shows output of attempts, slackline explain FLOW",
         "why it waits",
     ];
     lines.iter().chain(&last).chain(&about).map(|&line| line.to_owned()).collect()

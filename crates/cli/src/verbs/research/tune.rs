@@ -59,7 +59,7 @@ pub(crate) struct Tune {
     /// Whether reduces go to the first job that is ready (wc), or strictly in order (strict)
     #[arg(long, hide_short_help = true, value_enum, default_value = "wc", help_heading = "Tuning")]
     mode: ModeArg,
-    /// Scale the best split of N slots instead of searching, and print the loss
+    /// Scale the best split into map and reduce slots from N slots to all slots, and print how much worse it is than the best
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()), help_heading = "Tuning")]
     proportional: Option<u32>,
     /// Also compute the Pareto front of makespan and total completion time

@@ -74,15 +74,15 @@ pub(crate) struct Run {
     deadline: Vec<Deadline>,
     #[command(flatten)]
     hooks: HookFlags,
-    /// Policy, as in fair:by=flow
+    /// Scheduling policy, as in fair:by=flow; `slackline policies` describes all
     #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
-    /// Cost of a flow, instead of the workload's metric
+    /// Cost of a flow in the objective, instead of the metric in the workload
     #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
     metric: Option<Metric>,
-    /// Minimise the sum or the maximum of the costs
+    /// Objective: the sum or the maximum of the costs of all flows
     #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = value::combine(), help_heading = "Policy")]
     combine: Option<Combine>,
     /// File with the durations of jobs in earlier runs

@@ -64,7 +64,7 @@ struct ScheduleList {
 
 #[derive(Args, Debug)]
 struct NamedSchedule {
-    /// Name of the schedule, as `slackline schedule list` shows it
+    /// Name of the recurring schedule, as `slackline schedule list` shows it
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]

@@ -107,7 +107,7 @@ pub(crate) struct Submit {
     /// Idempotency key: a submission with a known key is not submitted again
     #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "When")]
     key: Option<String>,
-    /// Wait until it ends
+    /// Wait until the submission ends
     #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
     wait: bool,
     /// Wait for the prediction of its completion, and of its effect on other flows

@@ -63,7 +63,7 @@ struct Attach {
     queue: Vec<String>,
     #[command(flatten)]
     flags: AttachFlags,
-    /// Policy, as in fair:by=flow
+    /// Scheduling policy, as in fair:by=flow; `slackline policies` describes all
     #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     #[command(flatten)]
@@ -333,7 +333,7 @@ const LEGEND: [(&str, &str); 5] = [
     ("maps, reduces", "finished tasks, of all tasks"),
     ("may run", "running containers, of those that may run; any: no limit"),
     ("priority", "the highest priority is served first"),
-    ("deadline, expected", "the deadline, and the predicted completion if no more jobs come"),
+    ("deadline, expected", "the deadline, and the predicted completion if no more jobs arrive"),
 ];
 
 /// Whether an application is late, or is going to be.

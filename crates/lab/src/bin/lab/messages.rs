@@ -52,7 +52,8 @@ fn the_file_of_messages_is_current() {
     if std::env::var_os("SLACKLINE_BLESS").is_some() {
         write(root).unwrap();
     }
-    let messages = file(root).unwrap();
+    let (messages, kept) = (file(root).unwrap(), fs::read_to_string(root.join(FILE)).unwrap());
     assert!(messages.lines().count() > 1_000);
-    assert_eq!(fs::read_to_string(root.join(FILE)).unwrap(), messages, "{FILE}: run `cargo xtask bless`");
+    let stale = messages.lines().zip(kept.lines()).find(|(is, was)| is != was);
+    assert!(messages == kept, "{FILE} is stale: run `cargo xtask bless`; the first difference: {stale:?}");
 }

@@ -37,7 +37,7 @@ pub(super) fn gantt<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> D
     if height >= NAMED {
         mesh.y_labels(0);
     } else {
-        mesh.y_desc("slots, the first on top");
+        mesh.y_desc("one row for each slot, the first slot at the top");
     }
     let from_top = |y: &f64| super::axis::plain(rows - y);
     mesh.y_label_formatter(&from_top);

@@ -80,7 +80,10 @@ impl ExplainInput<'_> {
         let gain = format!("with unlimited slots it finishes about {lost} earlier");
         Some(match deadline.verdict {
             Verdict::Slots => ("more slots", format!("{gain} and meets its deadline ({late} late now)")),
-            _ => ("not just more slots", format!("{gain}, still {late} late: its own work takes too long")),
+            _ => (
+                "more slots are not enough",
+                format!("{gain}, still {late} late: its own work takes too long"),
+            ),
         })
     }
 

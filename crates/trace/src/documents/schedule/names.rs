@@ -234,7 +234,12 @@ impl Names {
         let phase = self.phase(instance, &row.flow, &row.job, row.phase)?;
         let (kind, cluster) = (instance.phase(phase).kind, instance.cluster());
         if row.count == 0 || row.task.checked_add(row.count).is_none() {
-            let what = format!("found {} tasks from task {} on", row.count, row.task);
+            let what = format!(
+                "found {} tasks that start at task {}, expected at least 1 task, numbered below {}",
+                row.count,
+                row.task,
+                u32::MAX
+            );
             return Err(ScheduleFault::input("count", what));
         }
         let places = match (&row.machine, row.slot, &row.places) {

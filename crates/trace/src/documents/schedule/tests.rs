@@ -288,7 +288,11 @@ fn rows_of_another_workload_are_a_mismatch() {
         ("node-0/1-2", "node-0/2-1", "expected \"machine/slot\" or \"machine/first-last\""),
         ("node-0/1-2", "node-0/1", "tasks[0].places: found 1 slots, expected as many as tasks: 2"),
         ("\"count\": 2", "\"count\": 0", "tasks[0].count: found 0 tasks"),
-        ("\"task\": 0", "\"task\": 4294967295", "tasks[0].count: found 2 tasks from task 4294967295 on"),
+        (
+            "\"task\": 0",
+            "\"task\": 4294967295",
+            "tasks[0].count: found 2 tasks that start at task 4294967295, expected at least 1 task, numbered below 4294967295",
+        ),
         ("\"slot\": 3", "\"slots\": 3", "s.json:22:87: tasks[1]: unknown field `slots`"),
         ("\"slot\": 3, ", "", "found neither `machine` with `slot`"),
         ("\"start\": 1e-6", "\"start\": -1", "tasks[0].start: found -1, expected seconds from 0"),

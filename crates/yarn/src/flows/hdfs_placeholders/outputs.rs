@@ -53,7 +53,7 @@ impl Placeholders {
                 listed = (directory.to_owned(), by_path);
             }
             if !listed.1.get(&uri).is_some_and(|entry| is_of(here, entry)) {
-                let problem = "found it changed since the run has found or made it, expected it as it was";
+                let problem = "it changed after the run found or made it; pass --again to start over";
                 return Err(io::Error::other(format!("input {uri}: {problem}")));
             }
         }

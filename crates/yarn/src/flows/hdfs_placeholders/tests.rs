@@ -370,6 +370,6 @@ fn a_job_is_not_submitted_whose_input_was_changed() {
     let error = mirror.check_inputs(&resolved.jobs[0]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "input hdfs://name:9000/in: found it changed since the run has found or made it, expected it as it was"
+        "input hdfs://name:9000/in: it changed after the run found or made it; pass --again to start over"
     );
 }

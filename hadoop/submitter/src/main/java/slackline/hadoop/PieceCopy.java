@@ -26,7 +26,7 @@ final class PieceCopy {
     private static final long serialVersionUID = 1;
 
     Changed(Path path) {
-      super("input " + path + ": found it changed since the run has found or made it, expected it as it was");
+      super("input " + path + ": it changed after the run found or made it; pass --again to start over");
     }
   }
 

@@ -193,8 +193,8 @@ class JobTest {
     assertFalse(job(conf, "map-only", 0, 1).waitForCompletion(false));
     JsonNode failed = report(attempts("m").get(0)).at("/report/failed");
     assertTrue(failed.get("is_final").asBoolean());
-    assertEquals("input elsewhere:" + input + ": found it changed since the run has found or made it, "
-        + "expected it as it was", failed.get("message").asText());
+    assertEquals("input elsewhere:" + input + ": it changed after the run found or made it; "
+        + "pass --again to start over", failed.get("message").asText());
   }
 
   @Test

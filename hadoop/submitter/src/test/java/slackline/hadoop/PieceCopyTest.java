@@ -62,7 +62,7 @@ class PieceCopyTest {
 
     String message = assertThrows(PieceCopy.Changed.class,
         () -> PieceCopy.copy(piece, files, copy, () -> touch(file, then + 7_000))).getMessage();
-    assertEquals("input " + file + ": found it changed since the run has found or made it, expected it as it was",
+    assertEquals("input " + file + ": it changed after the run found or made it; pass --again to start over",
         message);
     Files.writeString(copy, "");
     assertThrows(PieceCopy.Changed.class, () -> PieceCopy.copy(piece, files, copy, () -> {}));
