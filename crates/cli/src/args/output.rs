@@ -177,7 +177,11 @@ impl<F: Forms> Args for OutputArgs<F> {
             .value_name("FORMAT")
             .value_parser(NamedValue::new(listed.clone(), read))
             .hide_possible_values(true)
-            .help(format!("{} [default: by FILE, else {}]", listed.join(", "), listed[0]))
+            .help(format!(
+                "Output format: {} [default: by the ending of FILE, else {}]",
+                listed.join(", "),
+                listed[0]
+            ))
             .help_heading("Output");
         let output = Arg::new("output")
             .short('o')

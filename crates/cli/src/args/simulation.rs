@@ -52,7 +52,7 @@ pub(crate) struct SimulationArgs {
     /// Times are in seconds or have units, such as 2h+10m. Without +D the machine stays down. May be given several times.
     #[arg(long, hide_short_help = true, value_name = "MACHINE@T[+D]", value_delimiter = ',', value_parser = value::crash)]
     pub(crate) crash: Vec<CrashAt>,
-    /// Mean time until a machine crashes, for random crashes
+    /// Crash machines at random: mean time between crashes of one machine
     #[arg(long, hide_short_help = true, value_name = "DURATION", conflicts_with = "crash", requires = "repair", value_parser = value::seconds_above_zero)]
     pub(crate) crash_rate: Option<f64>,
     /// How long a machine is down after a crash of --crash-rate

@@ -185,7 +185,7 @@ pub(crate) fn metric() -> NamedValue<Metric> {
             Metric::Tardiness => "time after the deadline, 0 if it is met",
             Metric::Lateness => "completion minus deadline",
             Metric::Sla => "steps that the flow gives",
-            Metric::Piecewise => "points that the flow gives, and lines between them",
+            _ => "points that the flow gives, and lines between them",
         };
         let value = PossibleValue::new(metric.name()).help(about);
         if metric == Metric::Sla { value.alias("steps") } else { value }

@@ -148,7 +148,7 @@ pub enum SpeculationProblem {
     },
     /// The attempt started when its ApplicationMaster did not check for slow tasks.
     #[error(
-        "its AM checks for slow tasks at {since} s and every {every} s after that (speculate, speculate-pause)"
+        "its ApplicationMaster starts speculative attempts only at {since} s and every {every} s after that (speculate, speculate-pause)"
     )]
     Look {
         /// The first check of the ApplicationMaster.

@@ -118,7 +118,7 @@ impl JobSpec {
         if let Some((copy, _)) = copies.last_key_value().filter(|(copy, _)| **copy >= pieces.len()) {
             let found = pieces.len();
             return Err(TaskError::Job(format!(
-                "found a copy of piece {copy}, expected one of {found} from 0"
+                "found a copy of piece {copy}, expected a piece number below {found}"
             )));
         }
         let split = |(number, piece)| self.split(piece, copies.get(&number));

@@ -165,7 +165,7 @@ impl Pieces {
             self.text.push('\n');
         }
         if self.text.len() > VALUE_MAX {
-            return Err(self.error_at_end(line.file, &format!("more than {VALUE_MAX} bytes of a value")));
+            return Err(self.error_at_end(line.file, &format!("a value has more than {VALUE_MAX} bytes")));
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ pub(crate) struct Repro {
     /// At most five seeds per figure; all figures take two minutes
     #[arg(long, requires = "report", conflicts_with = "seeds")]
     quick: bool,
-    /// Make figures again that are in DIR already
+    /// Recompute figures that already exist in DIR
     #[arg(long, requires = "report")]
     again: bool,
     /// Search small workloads on which POLICY is worst at METRIC

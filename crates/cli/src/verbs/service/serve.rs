@@ -68,7 +68,7 @@ waits for it for up to ten seconds.")]
 pub(crate) struct Serve {
     #[command(subcommand)]
     command: Option<ServeCommand>,
-    /// State directory [default: serve, in that of runs]
+    /// State directory of the service [default: serve in the state directory of runs]
     #[arg(long, value_name = "DIR", help_heading = "Service")]
     state: Option<PathBuf>,
     /// Scheduling policy, as in fair:by=flow; `slackline policies` describes all

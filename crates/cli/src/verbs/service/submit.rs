@@ -96,7 +96,7 @@ pub(crate) struct Submit {
     /// Every pattern has to match a file. With --schedule it may have conversions, as in --set; %% is a percent sign.
     #[arg(long, value_name = "PATTERN", value_parser = path::text, help_heading = "When")]
     when: Vec<String>,
-    /// Start when all of its inputs exist
+    /// Start when all inputs of its jobs exist
     #[arg(long, help_heading = "When")]
     when_inputs: bool,
     #[command(flatten)]

@@ -353,7 +353,7 @@ impl<'a> Lines<'a> {
             self.parse().map(Kind::Last)
         } else {
             Err(self.input(
-                "found none of `job`, `am`, `flow`, `rule` and `sha256`, expected a row, an AM, a flow, a choice or the last line",
+                "found a line of an unknown kind, expected one of the keys `job`, `am`, `flow`, `rule`, `sha256`",
             ))
         }
     }

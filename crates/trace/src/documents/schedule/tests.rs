@@ -418,7 +418,7 @@ fn errors_in_lines_have_the_number_of_the_line() {
         ("\"release\": 0.0", "\"release\": -1", 4, "release: found -1, expected seconds"),
         ("\"release\"", "\"released\"", 4, "unknown field `released`"),
         ("\"gap_absolute\":3.0", "\"gap_absolute\":2", 5, "gap_absolute: found 2, but"),
-        ("{\"flow\": \"f \\\"1\\\"\", \"release\"", "{\"release\"", 4, "found none of `job`"),
+        ("{\"flow\": \"f \\\"1\\\"\", \"release\"", "{\"release\"", 4, "found a line of an unknown kind"),
         ("{\"flow\": \"f \\\"1\\\"\", \"release\"", "[\"release\"", 4, ""),
     ] {
         assert!(text.contains(from), "{from}\n{text}");

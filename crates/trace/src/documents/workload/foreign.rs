@@ -57,7 +57,7 @@ fn fault_of_input(
     };
     if job.run.is_none() {
         return Some(format!(
-            "found job {:?} of flow {flow:?}, which has no run section and no output",
+            "found job {:?} of flow {flow:?}, which has no run section, so it has no output to read",
             job.id
         ));
     }
@@ -150,7 +150,7 @@ mod tests {
         let none = "slackline = 1\n[[flows]]\nid = 'b'\njobs = [{ id = 'j', map = { tasks = 1, seconds = 1 } }]\n\
                     [[flows]]\nid = 'a'\njobs = [{ id = 'j', run = { command = 'c', inputs = ['@b/j'], output = 'o' } }]\n";
         let none = read_workload("w.toml", none.as_bytes(), None, &ImportOptions::default()).unwrap_err();
-        assert!(none.to_string().contains("which has no run section and no output"), "{none}");
+        assert!(none.to_string().contains("which has no run section, so it has no output to read"), "{none}");
     }
 
     #[test]

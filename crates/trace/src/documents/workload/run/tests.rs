@@ -174,7 +174,10 @@ fn values_that_cannot_be_meant_are_refused_where_they_stand() {
             "run.env: found the name \"A=B\", expected the name of an environment variable",
         ),
         ("env = { '' = 1 }", "run.env: found the name \"\""),
-        ("env = { SLACKLINE_TASK = 1 }", "run.env.SLACKLINE_TASK: found a name of the run's own variables"),
+        (
+            "env = { SLACKLINE_TASK = 1 }",
+            "run.env.SLACKLINE_TASK: names that begin with SLACKLINE_ are reserved",
+        ),
         ("env = { A = \"x\\u0000\" }", "run.env.A: found a NUL"),
         ("env = { A = [1] }", "run.env.A: found a list, expected a word, a number"),
         ("cwd = ''", "run.cwd: found no path"),

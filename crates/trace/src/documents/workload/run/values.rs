@@ -57,7 +57,7 @@ fn setting(run: &wire::Run) -> Result<(), Fault> {
             return fault(".env", format!("found the name {name:?}, {what}"));
         }
         if name.starts_with("SLACKLINE_") {
-            return fault(at(), "found a name of the run's own variables, expected one without SLACKLINE_");
+            return fault(at(), "names that begin with SLACKLINE_ are reserved; choose another name");
         }
         if value.to_string().contains('\0') {
             return fault(at(), "found a NUL, expected a text without one");
