@@ -203,7 +203,7 @@ impl Plan {
             [VERSION] => {}
             other => return Err(PlanError::Version(other[0])),
         }
-        let cap = reader.small("cap is out of range")?;
+        let cap = reader.small("slot limit is too large")?;
         let shortest = Span(reader.number()?);
         let order = reader.order()?;
         let unit = reader.number()?;

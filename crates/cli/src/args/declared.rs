@@ -75,7 +75,8 @@ fn flag(table: Table, declared: DeclaredParam) -> Arg {
         Values::Text(form) => format!(" ({form})"),
         _ => String::new(),
     };
-    let word = param.word.filter(|_| !matches!(param.values, Values::Choice(_)));
+    let is_listed = |word: &str| matches!(param.values, Values::Choice(_)) || param.help.contains(word);
+    let word = param.word.filter(|word| !is_listed(word));
     let word = word.map_or_else(String::new, |word| format!(", or {word}"));
     let default = Some(param.default).filter(|default| !default.is_empty());
     let default = default.map_or_else(String::new, |default| format!(" [default: {default}]"));

@@ -177,7 +177,8 @@ impl<F: Forms> Args for OutputArgs<F> {
             .value_name("FORMAT")
             .value_parser(NamedValue::new(listed.clone(), read))
             .hide_possible_values(true)
-            .help(format!(
+            .help(format!("Output format: {}", listed.join(", ")))
+            .long_help(format!(
                 "Output format: {} [default: by the ending of FILE, else {}]",
                 listed.join(", "),
                 listed[0]

@@ -28,7 +28,7 @@ pub(crate) struct PolicyName(pub(crate) &'static str);
 pub(crate) struct PolicyTimeout {
     /// Time limit for each answer of a command: policy [default: 30s]
     ///
-    /// If the program does not answer in time, the command ends with an error.
+    /// If the program does not answer in time, slackline ends with an error.
     #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
     policy_timeout: Option<f64>,
 }

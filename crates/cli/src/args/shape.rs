@@ -40,10 +40,10 @@ pub(crate) struct Shape {
     #[arg(long, hide_short_help = true, value_name = "V", value_parser = value::speed, help_heading = "Workload")]
     pub(crate) speed: Option<f64>,
 
-    /// Cost of a flow in the objective, instead of the metric in the workload
+    /// Cost of a flow in the objective [default: the workload's]
     #[arg(long, value_name = "METRIC", value_parser = value::metric(), help_heading = "Objective")]
     pub(crate) metric: Option<Metric>,
-    /// Objective: the sum or the maximum of the costs of all flows
+    /// Objective: sum or maximum of the costs
     #[arg(long, value_name = "HOW", value_parser = value::combine(), help_heading = "Objective")]
     pub(crate) combine: Option<Combine>,
     /// Use or ignore the weights of flows

@@ -108,7 +108,7 @@ fn a_phase_without_length_may_stand_anywhere_in_a_flow() {
             assert_eq!(rows as f64, length, "{policy}: a row for each task that has a length");
             assert!(done(&["check", file, plan]).starts_with("feasible: "));
             let printed = done(&["explain", plan, "a", "--workload", file]);
-            assert!(printed.starts_with(&format!("a under {policy}: finishes at ")), "{printed}");
+            assert!(printed.starts_with(&format!("a under {policy}: finish")), "{printed}");
         }
     }
 }

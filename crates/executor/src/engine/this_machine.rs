@@ -60,7 +60,8 @@ pub(crate) const SPECULATE: Param = Param::new(
 pub(crate) const HASH: Param = Param::new("hash", "off", SWITCH, "compare inputs by content");
 
 const PARAMS: &[Param] = &[
-    Param::new("slots", "processors", Values::Count(1, 4096), "tasks at a time").or_word("processors"),
+    Param::new("slots", "processors", Values::Count(1, 4096), "tasks at a time; processors: one for each")
+        .or_word("processors"),
     Param::new("map-slots", "none", Values::Count(1, 4096), "maps at a time; set reduce-slots too")
         .or_word("none"),
     Param::new("reduce-slots", "none", Values::Count(1, 4096), "reduces at a time; set map-slots too")

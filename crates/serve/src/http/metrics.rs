@@ -172,7 +172,7 @@ impl Page {
         }
         let help = "Finished flows whose prediction was a guess, without known task durations; older flows count less.";
         self.one("slackline_guessed_flows", help, guesses as f64);
-        let help = "Mean absolute error of guesses, as a fraction of the time from submission to completion.";
+        let help = "Mean absolute error of predicted completions without known task durations, as a fraction of the time from submission to completion.";
         self.one("slackline_guess_error_ratio", help, guess_error);
     }
 

@@ -154,7 +154,7 @@ impl ServiceState {
         run.is_held_so_far = run.is_held();
         let SubmissionSpec { name, user, .. } = &*entry.wanted;
         let (name, user) = (name.clone(), user.clone());
-        let message = format!("{name}: its flows are scheduled");
+        let message = format!("{name} has started: the policy assigns slots to its tasks");
         let cancelled = run.flows.iter().filter(|flow| flow.state == FlowStatus::Cancelled);
         let cancelled = cancelled.map(|flow| Effect::cancel(number, &flow.flow)).collect::<Vec<_>>();
         entry.run(run);

@@ -114,7 +114,7 @@ pub(crate) fn gains(tuned: &Tuned) -> String {
     let loss = tuned.exact.as_ref().map_or_else(String::new, |exact| {
         let (least, _) = seconds(exact);
         let loss = if least > 0.0 { makespan / least - 1.0 } else { 0.0 };
-        format!("loss of the proportional rule: makespan {}\n", number(loss, Unit::Percent))
+        format!("the scaled split is worse than the best split: makespan +{}\n", number(loss, Unit::Percent))
     });
     gain("", &tuned.default) + &gain(" as submitted", &tuned.submitted) + &loss
 }

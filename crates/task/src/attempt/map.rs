@@ -235,7 +235,7 @@ fn report(log: &Log, outcome: &mut Outcome) {
 fn check(name: &str, program: &dyn Program, map: &Map<'_>) -> Result<(), TaskError> {
     let wrong = |problem: &str| Err(TaskError::Job(format!("{name}: {problem}")));
     if program.needs_reducers() && map.partitions == 0 {
-        return wrong("found no reducers, expected at least one");
+        return wrong("needs at least one reducer: reducers write its output");
     }
     if program.is_ranged() && map.partitions > 1 && map.prepared.is_none() {
         return wrong("found no sampled boundaries, expected them for more than one reducer");

@@ -118,7 +118,7 @@ impl JobSpec {
         if let Some((copy, _)) = copies.last_key_value().filter(|(copy, _)| **copy >= pieces.len()) {
             let found = pieces.len();
             return Err(TaskError::Job(format!(
-                "found a copy of piece {copy}, expected a piece number below {found}"
+                "internal error: the job names a copy of split {copy}, but has only {found} splits; please report this"
             )));
         }
         let split = |(number, piece)| self.split(piece, copies.get(&number));

@@ -141,7 +141,7 @@ fn wrong_reducers_are_refused() {
     for name in ["wordcount", "sort", "terasort", "inverted-index", "histogram", "sequence-count", "join"] {
         let trial = Trial::program(name, json!({})).with(0, 1 << 20, 1 << 20);
         let message = attempt::run(&trial.map_of(&file)).unwrap_err().to_string();
-        assert_eq!(message, format!("{name}: found no reducers, expected at least one"));
+        assert_eq!(message, format!("{name}: needs at least one reducer: reducers write its output"));
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) const GENERATOR: Generator = Generator {
             "speeds",
             "equal",
             Values::Choice(&["equal", "mixed"]),
-            "machines of speed 1, or a quarter each of speeds 1, 2, 4 and 8",
+            "equal: all machines have speed 1; mixed: a quarter each of speeds 1, 2, 4 and 8",
         ),
     ],
     make,

@@ -88,7 +88,7 @@ pub(crate) struct Repro {
     /// Number of workloads that the search tries
     #[arg(long, value_name = "N", requires = "adversary", default_value_t = 2000, value_parser = value::whole::<u32>(4, 10_000_000))]
     budget: u32,
-    /// Commit this program was built from, for the made.toml that DIR keeps
+    /// Commit of this program, to be recorded in DIR/made.toml
     #[arg(long, value_name = "COMMIT", requires = "written")]
     commit: Option<String>,
 }

@@ -74,15 +74,15 @@ pub(crate) struct Run {
     deadline: Vec<Deadline>,
     #[command(flatten)]
     hooks: HookFlags,
-    /// Scheduling policy, as in fair:by=flow; `slackline policies` describes all
+    /// Scheduling policy, as in fair:by=flow (see `slackline policies`)
     #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
-    /// Cost of a flow in the objective, instead of the metric in the workload
+    /// Cost of a flow in the objective [default: the workload's]
     #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
     metric: Option<Metric>,
-    /// Objective: the sum or the maximum of the costs of all flows
+    /// Objective: sum or maximum of the costs
     #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = value::combine(), help_heading = "Policy")]
     combine: Option<Combine>,
     /// File with the durations of jobs in earlier runs

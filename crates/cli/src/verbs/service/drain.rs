@@ -16,7 +16,7 @@ Examples:
 
 Running tasks end, and submissions wait, even if the service restarts.")]
 pub(crate) struct Drain {
-    /// Start submissions again
+    /// End the drain: start queued submissions again
     #[arg(long)]
     undo: bool,
     #[command(flatten)]

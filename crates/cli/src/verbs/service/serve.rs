@@ -71,7 +71,7 @@ pub(crate) struct Serve {
     /// State directory of the service [default: serve in the state directory of runs]
     #[arg(long, value_name = "DIR", help_heading = "Service")]
     state: Option<PathBuf>,
-    /// Scheduling policy, as in fair:by=flow; `slackline policies` describes all
+    /// Scheduling policy, as in fair:by=flow (see `slackline policies`)
     #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     /// Policy for predictions [default: that of --policy; auto:ends=no for auto]
@@ -83,13 +83,13 @@ pub(crate) struct Serve {
     predict_with: Option<PolicySpec>,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
-    /// Cost of a flow in the objective, instead of the metric in its document [default: response]
+    /// Cost of a flow in the objective [default: its document's, else response]
     ///
     /// With tardiness the policy minimises how late flows are. With response it minimises response times,
     /// also of flows with deadlines.
     #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
     metric: Option<Metric>,
-    /// Objective: the sum or the maximum of the costs of all flows
+    /// Objective: sum or maximum of the costs
     #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = value::combine(), default_value = "sum", help_heading = "Policy")]
     combine: Combine,
 

@@ -68,13 +68,13 @@ in the future.")]
 struct Set {
     #[command(flatten)]
     selector: Selector,
-    /// The new deadline
+    /// New deadline, such as 2h after the release, 06:30, or a date and time
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     deadline: Option<String>,
-    /// The new weight
+    /// New weight
     #[arg(long, value_name = "N", value_parser = value::factor)]
     weight: Option<f64>,
-    /// The new priority
+    /// New priority; higher ones start first
     #[arg(long, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()))]
     priority: Option<u32>,
 }
