@@ -212,8 +212,7 @@ impl Service {
         spawn("finalizer", Box::new(move || finalizer.work(&to_close)))?;
         let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), messages.clone());
         let failed = move |alert: &Alert, problem: String| {
-            let message =
-                format!("the alert {} of {} was not sent: {problem}", alert.kind.name(), alert.number);
+            let message = format!("alert {} of {} was not sent: {problem}", alert.kind.name(), alert.number);
             let _ = failed.send(Message::Happened("alert_failed", message));
         };
         spawn("hooks", Box::new(move || hooks.work(&to_alert, &over, &failed)))?;

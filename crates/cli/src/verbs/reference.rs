@@ -83,9 +83,6 @@ fn name(arg: &Arg) -> String {
     format!("{}**`--{long}{values}`**", short.unwrap_or_default())
 }
 
-/// The most values that are listed with their descriptions.
-const VALUES_DESCRIBED: usize = 10;
-
 /// Its description, its default and its values; aligned lines stay aligned, below.
 fn meaning(arg: &Arg) -> String {
     let description = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
@@ -97,16 +94,10 @@ fn meaning(arg: &Arg) -> String {
         let _ = write!(out, " \\[default: {}\\]", default.join(","));
     }
     let words = arg.get_possible_values();
-    // A longer list with descriptions has a page or a command of its verb.
-    let is_short = words.len() <= VALUES_DESCRIBED;
-    let listed = |word: &PossibleValue| {
-        let about = word.get_help().filter(|_| is_short);
-        let about = about.map_or_else(String::new, |about| format!(" ({about})"));
-        format!("`{}`{about}", word.get_name())
-    };
-    let words: Vec<_> = words.iter().filter(|word| !word.is_hide_set()).map(listed).collect();
+    let words: Vec<_> =
+        words.iter().filter(|word| !word.is_hide_set()).map(PossibleValue::get_name).collect();
     if !words.is_empty() && !arg.is_hide_possible_values_set() && arg.get_action().takes_values() {
-        let _ = write!(out, ". One of {}", words.join(", "));
+        let _ = write!(out, ". One of `{}`", words.join("`, `"));
     }
     if !table.is_empty() {
         let _ = write!(out, "\n\n  ```text\n{}\n  ```\n", table.join("\n"));

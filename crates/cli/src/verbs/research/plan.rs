@@ -41,7 +41,9 @@ pub(crate) struct PlanVerb {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Scheduling policy, as in fair:by=flow (see `slackline policies`) [default: auto]
+    /// Policy (see `slackline policies`) [default: auto]
+    ///
+    /// Parameters follow a colon, as in fair:by=flow.
     #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
     policy: Option<PolicySpec>,
     #[command(flatten)]

@@ -74,7 +74,9 @@ pub(crate) struct Run {
     deadline: Vec<Deadline>,
     #[command(flatten)]
     hooks: HookFlags,
-    /// Scheduling policy, as in fair:by=flow (see `slackline policies`)
+    /// Policy (see `slackline policies`)
+    ///
+    /// Parameters follow a colon, as in fair:by=flow.
     #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     #[command(flatten)]

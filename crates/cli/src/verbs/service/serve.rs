@@ -71,7 +71,9 @@ pub(crate) struct Serve {
     /// State directory of the service [default: serve in the state directory of runs]
     #[arg(long, value_name = "DIR", help_heading = "Service")]
     state: Option<PathBuf>,
-    /// Scheduling policy, as in fair:by=flow (see `slackline policies`)
+    /// Policy (see `slackline policies`)
+    ///
+    /// Parameters follow a colon, as in fair:by=flow.
     #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     /// Policy for predictions [default: that of --policy; auto:ends=no for auto]
