@@ -164,7 +164,7 @@ impl Session {
 
     /// The same as a workload.
     pub(crate) fn left(&self) -> Option<Draft> {
-        let mut left = remaining(self.draft(), &self.done());
+        let mut left = remaining(self.draft().clone(), &self.done());
         let unrunnable = self.unrunnable();
         left.flows.retain(|flow| !unrunnable.contains(flow.id.as_str()));
         (!left.flows.is_empty()).then_some(left)

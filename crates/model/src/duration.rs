@@ -141,8 +141,8 @@ mod tests {
             for text in [format!("{exact}"), format!("{exact:#}")] {
                 let seconds = parse(&text).unwrap();
                 prop_assert_eq!(seconds, format!("{micros}e-6").parse().unwrap(), "{}", &text);
-                // Above some 140 years, seconds as `f64` cannot represent every microsecond.
-                if micros < 1 << 52 {
+                // From 2^32 s (136 years) on, seconds as `f64` cannot represent every microsecond.
+                if micros < (1 << 32) * 1_000_000 {
                     prop_assert_eq!(Micros::from_seconds_nearest(seconds).0, micros as u64, "{}", &text);
                 }
             }

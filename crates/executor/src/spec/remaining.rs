@@ -5,61 +5,59 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::draft::{FlowDraft, PhaseDraft, TasksDraft};
 use slackline_model::{Draft, Instance, PhaseId, PhaseKind};
 use slackline_task::base::task_id::TaskId;
 
 use crate::spec::job_plan::JobPlan;
 
 /// The workload without the tasks in `done`; jobs of tasks are those of the draft, in its order.
-pub fn remaining(draft: &Draft, done: &BTreeSet<TaskId>) -> Draft {
-    let flows = numbered(draft).filter_map(|(flow, first)| left_of(flow, first, done)).collect();
-    Draft { flows, ..draft.clone() }
+pub fn remaining(mut draft: Draft, done: &BTreeSet<TaskId>) -> Draft {
+    let mut next = 0;
+    draft.flows.retain_mut(|flow| {
+        let first = next;
+        next += flow.jobs.len() as u32;
+        keep_open(flow, first, done)
+    });
+    draft
 }
 
 /// A flow of the workload without the tasks in `done`; `None` if no task remains. O(flows + its tasks · log
 /// done).
 pub(crate) fn flow_left(draft: &Draft, flow: &str, done: &BTreeSet<TaskId>) -> Option<FlowDraft> {
-    let (flow, first) = numbered(draft).find(|(known, _)| known.id == flow)?;
-    left_of(flow, first, done)
+    let index = draft.flows.iter().position(|known| known.id == flow)?;
+    let first = draft.flows[..index].iter().map(|flow| flow.jobs.len() as u32).sum();
+    let mut left = draft.flows[index].clone();
+    keep_open(&mut left, first, done).then_some(left)
 }
 
-/// The flows, each with the number of its first job.
-fn numbered(draft: &Draft) -> impl Iterator<Item = (&FlowDraft, u32)> {
-    draft.flows.iter().scan(0, |next, flow| {
-        let first = *next;
-        *next += flow.jobs.len() as u32;
-        Some((flow, first))
-    })
-}
-
-/// A flow without the tasks in `done`; its jobs have numbers from `first` on.
-fn left_of(flow: &FlowDraft, first: u32, done: &BTreeSet<TaskId>) -> Option<FlowDraft> {
-    let mut jobs: Vec<JobDraft> = Vec::new();
-    for (index, job) in (first..).zip(&flow.jobs) {
-        let is_open = |phase, task| !done.contains(&TaskId { job: index, phase, task });
-        let map = left(job.map.as_ref(), |task| is_open(PhaseKind::Map, task));
-        let reduce = left(job.reduce.as_ref(), |task| is_open(PhaseKind::Reduce, task));
-        if map.is_some() || reduce.is_some() {
-            let JobDraft { id, after, min_slots, max_slots, run, recorded, .. } = job;
-            let (min_slots, max_slots) = (*min_slots, *max_slots);
-            let (id, after, run, recorded) = (id.clone(), after.clone(), run.clone(), recorded.clone());
-            jobs.push(JobDraft { id, after, map, reduce, min_slots, max_slots, run, recorded });
-        }
+/// Removes the tasks in `done` from a flow whose jobs have numbers from `first` on. Returns whether a task
+/// remains.
+fn keep_open(flow: &mut FlowDraft, first: u32, done: &BTreeSet<TaskId>) -> bool {
+    let (mut job, jobs) = (first, flow.jobs.len());
+    flow.jobs.retain_mut(|draft| {
+        keep_open_tasks(&mut draft.map, |task| !done.contains(&TaskId { job, phase: PhaseKind::Map, task }));
+        keep_open_tasks(&mut draft.reduce, |task| {
+            !done.contains(&TaskId { job, phase: PhaseKind::Reduce, task })
+        });
+        job += 1;
+        draft.map.is_some() || draft.reduce.is_some()
+    });
+    if flow.jobs.len() < jobs {
+        let names: BTreeSet<String> = flow.jobs.iter().map(|job| job.id.clone()).collect();
+        flow.jobs.iter_mut().for_each(|job| job.after.retain(|name| names.contains(name)));
     }
-    let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
-    for job in &mut jobs {
-        job.after.retain(|name| names.contains(name));
-    }
-    (!jobs.is_empty()).then(|| FlowDraft { jobs, ..flow.clone() })
+    !flow.jobs.is_empty()
 }
 
-/// A phase with its open tasks only; `None` if there are none.
-fn left(phase: Option<&PhaseDraft>, is_open: impl Fn(u32) -> bool) -> Option<PhaseDraft> {
-    let phase = phase?;
-    let TasksDraft::Each(seconds) = &phase.tasks else { return Some(phase.clone()) };
-    let kept: Vec<f64> = (0..).zip(seconds).filter(|(task, _)| is_open(*task)).map(|(_, s)| *s).collect();
-    (!kept.is_empty()).then(|| PhaseDraft { tasks: TasksDraft::Each(kept), ..phase.clone() })
+/// Keeps only the open tasks of a phase, or no phase if there are none.
+fn keep_open_tasks(phase: &mut Option<PhaseDraft>, is_open: impl Fn(u32) -> bool) {
+    let Some(PhaseDraft { tasks: TasksDraft::Each(seconds), .. }) = phase else { return };
+    let mut tasks = 0..;
+    seconds.retain(|_| tasks.next().is_some_and(&is_open));
+    if seconds.is_empty() {
+        *phase = None;
+    }
 }
 
 /// Maps each task of the remaining instance to the task of the run.

@@ -46,7 +46,7 @@ impl Forecast {
     }
 
     /// The remaining work, with durations that [`RunModel`] estimated or drew for it.
-    fn ahead(&self, durations: &Draft, now: Time) -> ForecastInput {
+    fn ahead(&self, durations: Draft, now: Time) -> ForecastInput {
         let draft = self.model.ahead(durations, now);
         ForecastInput::of_run(
             draft,
@@ -60,7 +60,7 @@ impl Forecast {
     /// Simulates now. Returns the predicted completions of unfinished flows, seconds since the start of the
     /// run; `None` if no flow is left, or they cannot be simulated.
     pub(super) fn simulated(&self, now: Time) -> Option<BTreeMap<String, f64>> {
-        let completions = self.ahead(&self.model.estimated(now), now).completions();
+        let completions = self.ahead(self.model.estimated(now), now).completions();
         completions.ok().filter(|completions| !completions.is_empty())
     }
 
@@ -73,7 +73,7 @@ impl Forecast {
         }
         for k in 0..SAMPLES {
             let sample = self.model.sample(now, k, &BTreeSet::new());
-            let Ok(ends) = self.ahead(&sample, now).completions() else { break };
+            let Ok(ends) = self.ahead(sample, now).completions() else { break };
             for (flow, at) in ends {
                 samples.entry(flow).or_default().push(at);
             }
@@ -131,7 +131,7 @@ impl Forecast {
 
     /// Simulates the remaining work on a separate thread, so that a large workload does not delay the engine.
     fn look_ahead(&mut self, now: Time) {
-        let ahead = self.ahead(&self.model.estimated(now), now);
+        let ahead = self.ahead(self.model.estimated(now), now);
         let (sender, answer) = channel();
         // The receiver is gone if the run has ended.
         let work = move || drop(ahead.completions().map(|expected| sender.send(expected)));

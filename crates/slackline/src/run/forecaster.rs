@@ -209,7 +209,7 @@ impl Forecaster {
         let mut slots = SlotUse::default();
         for (number, run) in &self.runs {
             let own = run.own(now);
-            let left = run.model.ahead(&durations(run, own), own);
+            let left = run.model.ahead(durations(run, own), own);
             let mut all_seats = run.model.running();
             draft.add_pools(&left.pools);
             for mut flow in left.flows {

@@ -212,7 +212,7 @@ impl RunModel {
     }
 
     /// The remaining work from `now` on, with the given durations.
-    pub(super) fn ahead(&self, durations: &Draft, now: Time) -> Draft {
+    pub(super) fn ahead(&self, durations: Draft, now: Time) -> Draft {
         let mut draft = remaining(durations, &self.done);
         draft.flows.retain(|flow| !self.failed.contains(&flow.id));
         // In whole microseconds, as in all workloads. For short tasks the fraction is too large to be rounded

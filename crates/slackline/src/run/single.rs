@@ -21,7 +21,7 @@ impl Run {
     /// Runs the remaining jobs. Returns the run, and how it ended.
     pub(super) fn drive(self, sink: &mut dyn Sink) -> Result<(Self, Result<RunEnd, RunError>), RunError> {
         let unrunnable = self.record().unrunnable();
-        let mut left = remaining(self.record().workload, &self.record().done());
+        let mut left = remaining(self.record().workload.clone(), &self.record().done());
         left.flows.retain(|flow| !unrunnable.contains(&flow.id));
         if left.flows.is_empty() {
             sink.note(&Note::NothingLeft);

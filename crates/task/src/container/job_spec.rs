@@ -118,7 +118,7 @@ impl JobSpec {
         if let Some((copy, _)) = copies.last_key_value().filter(|(copy, _)| **copy >= pieces.len()) {
             let found = pieces.len();
             return Err(TaskError::Job(format!(
-                "internal error: the job names a copy of split {copy}, but has only {found} splits; please report this"
+                "internal error: the job names a copy of split {copy}, but its number of splits is {found}; please report this"
             )));
         }
         let split = |(number, piece)| self.split(piece, copies.get(&number));

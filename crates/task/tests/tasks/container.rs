@@ -432,7 +432,7 @@ fn a_job_in_total_order_is_refused() {
     assert!(error.starts_with("total_order: not supported on Hadoop: "), "{error}");
     let sorted = Plan { shuffle: Shuffle::default(), needs_preparation: true, ..job };
     let error = sorted.spec(trial.dir.path(), 1 << 20, None).unwrap_err().to_string();
-    assert!(error.starts_with("found no boundaries of sorted partitions, expected"), "{error}");
+    assert!(error.starts_with("the boundaries of the sorted partitions are missing"), "{error}");
 }
 
 /// The message of a refused task.
@@ -480,7 +480,10 @@ fn invalid_tasks_are_refused_with_their_place() {
         command.args(["--copy", copy]);
         refusal(command, b"")
     };
-    assert_eq!(copied("1=x"), "found a copy of piece 1, expected one of 1 from 0");
+    assert_eq!(
+        copied("1=x"),
+        "internal error: the job names a copy of split 1, but its number of splits is 1; please report this"
+    );
     assert_eq!(copied("x"), "--copy: found \"x\", expected the number of a piece, = and a file");
     let reduce = |input: &[u8]| refusal(job.command("reduce", 0), input);
     assert_eq!(reduce(b""), "standard input: found the output of 0 maps, expected 1");

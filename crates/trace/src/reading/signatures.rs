@@ -80,8 +80,8 @@ const OBJECTS: [(&[&str], &str); 4] = [
     (&["num_jobs", "workloads"], SYNTH),
 ];
 
-const SYNTH: &str = "a description of jobs to be drawn by Hadoop's Scheduler Load Simulator (SYNTH), which has no jobs of its \
-                     own";
+const SYNTH: &str =
+    "a description of jobs to be drawn by Hadoop's Scheduler Load Simulator (SYNTH), without jobs";
 
 /// The kind of bytes that are not text.
 pub(crate) fn of_bytes(bytes: &[u8]) -> Option<&'static str> {

@@ -401,7 +401,7 @@ mod tests {
             (&[], 1, None, "found 0 part files in its output, expected 1 part from 0 on: `reducers`"),
             (&["part-m-00000"], 0, None, "expected 2 parts from 0 on: one for each map of the option split"),
             (&["part-r-00001", "part-r-00002"], 2, None, "expected 2 parts from 0 on"),
-            (&["part-m-00000"], 1, None, "found part-m-00000 in its output, expected part-r-00000"),
+            (&["part-m-00000"], 1, None, "found part-m-00000 in its output, expected only part-r-00000"),
             (&["side-r-00000"], 1, None, "found side-r-00000"),
             (
                 &["part-r-00000/"],

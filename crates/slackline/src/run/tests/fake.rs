@@ -77,7 +77,7 @@ impl Session for Stored {
 
     /// What is left of the run, simulated.
     fn engine(&mut self) -> Result<Box<dyn SharedEngine>, EngineError> {
-        let left = remaining(&self.workload, &self.record().done());
+        let left = remaining(self.workload.clone(), &self.record().done());
         let sim = Sim::new(Box::leak(Box::new(Instance::new(&left)?)), Options::exact());
         let before = Span(self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0));
         Ok(Box::new(FakeEngine { sim, machines: left.machines, before, running: BTreeMap::new(), run: None }))
@@ -161,7 +161,7 @@ impl SharedEngine for FakeEngine {
     fn stop(&mut self) -> Vec<EndedRun> {
         let (run, _) = self.run.take().unwrap();
         *run.disk.lock().unwrap() = Some(run.clone());
-        let left = remaining(&run.workload, &run.record().done());
+        let left = remaining(run.workload.clone(), &run.record().done());
         let how = Ok(if left.flows.is_empty() { RunEnd::Done } else { RunEnd::Interrupted });
         vec![EndedRun { run: RunId(0), how, session: Box::new(run) }]
     }

@@ -164,7 +164,7 @@ fn errors_of_times_are_the_same_in_every_format() {
             start,
             "2h",
             "1mo",
-            "found text \"1mo\", expected days or shorter units such as 7d or 36h, because weeks",
+            "found text \"1mo\", expected days or shorter units such as 7d or 36h, because longer units",
         ),
         (
             start,
