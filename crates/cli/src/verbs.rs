@@ -125,7 +125,7 @@ verbs! {
     Top "top" (service::top::Top),
     /// Cancel, hold, resume or change submissions
     Submission "submission" (service::submission::Submission),
-    /// List, pause, resume or remove schedules of submissions
+    /// List, run, pause, resume or remove schedules of submissions
     Schedule "schedule" (service::schedules::ScheduleVerb),
     /// Add and remove the tokens of users of a service
     Token "token" (service::token::Token),
