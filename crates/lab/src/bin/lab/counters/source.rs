@@ -206,7 +206,7 @@ fn texts(tokens: &TokenStream, out: &mut Vec<String>) {
                 let is_attribute = word.is_some_and(|word| is(word, "#"));
                 let is_error = || group.stream().into_iter().next().is_some_and(|first| is(&first, "error"));
                 let is_panic = word.is_some_and(|word| PANICS.iter().any(|name| is(word, name)));
-                if if is_attribute { is_error() } else { !is_panic } {
+                if (is_attribute && is_error()) || !(is_attribute || is_panic) {
                     texts(&group.stream(), out);
                 }
             }
