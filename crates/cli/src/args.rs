@@ -8,6 +8,7 @@
 //! - [`policy`]: policies, read by a registry;
 //! - [`parameters`]: values of the parameters that a document declares;
 //! - [`path`]: paths and commands that a shell would read differently;
+//! - [`seeds`]: how many seeds are simulated;
 //! - [`secret`]: secrets, which the command line must not hold;
 //! - [`plan`]: how a plan is searched for;
 //! - [`listed`]: values that a table has by name;
@@ -35,6 +36,7 @@ pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod report;
 pub(crate) mod secret;
+pub(crate) mod seeds;
 pub(crate) mod server;
 pub(crate) mod shape;
 pub(crate) mod simulation;

@@ -9,6 +9,7 @@
 use std::path::Path;
 
 use slackline::import::{SlotOptions, Source, WorkloadOptions};
+use slackline::report::significance::Sampling;
 use slackline::report::{Figures, Row, View, comparison, headline};
 use slackline::simulate::QuickBound;
 use slackline::{Options, Registry, SideBySide, compare};
@@ -42,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         policy: one.policy.spec().to_owned(),
         result: one.result.as_ref().map(Figures::of_simulation).map_err(ToString::to_string),
     });
-    let table = comparison::table(&rows.collect::<Vec<_>>(), &View::default());
+    let table = comparison::table(&rows.collect::<Vec<_>>(), Sampling::EXACT, &View::default());
     println!("{}\n{table}", headline::lines(source.short_name(), instance));
     Ok(())
 }

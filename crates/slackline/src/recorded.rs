@@ -160,6 +160,12 @@ fn is_alike(one: &Instance, other: &Instance) -> bool {
         && one.phases().iter().map(shape).eq(other.phases().iter().map(shape))
 }
 
+/// Whether a policy is the scheduler of the cluster with its own settings, of which a simulation is to be like the
+/// recorded run.
+pub fn is_own_scheduler(policy: &PolicySpec) -> bool {
+    policy.name().starts_with("yarn-") && policy.settings().given("file")
+}
+
 /// A warning about the accuracy of simulations of a log, and the options that improve it. Without the
 /// profile, the overhead of Hadoop looks like a gain. Without a simulation of the cluster's own scheduler,
 /// the size of this error is unknown. `beside` are the policies of a comparison, and `is_map_reduce` says whether
@@ -175,7 +181,7 @@ pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_map_reduce
     let lacking = [
         (!has_profile).then_some(profile),
         lacks(|policy| policy.name() == NAME).then_some("-p recorded (the recorded run)"),
-        lacks(|policy| policy.name().starts_with("yarn-") && policy.settings().given("file")).then_some(
+        lacks(is_own_scheduler).then_some(
             "the cluster's own scheduler (-p yarn-capacity:file=capacity-scheduler.xml or yarn-fair:file=…)",
         ),
     ];

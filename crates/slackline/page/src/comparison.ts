@@ -78,7 +78,7 @@ export class Comparison {
   /** What a reader wants to know first. */
   private glance(): (string | Node)[][] {
     const lines: (string | Node)[][] = [], { doc } = this.model;
-    if (doc.least) lines.push([doc.least.before, h("strong", {}, doc.least.names), doc.least.after]);
+    if (doc.answer) lines.push([h("strong", {}, doc.answer.names), doc.answer.rest]);
     for (const text of doc.reliability) {
       const [head, ...rest] = text.trim().split("\n");
       lines.push([head[0].toUpperCase() + head.slice(1), h("ul", {}, ...rest.map((line) => h("li", {}, line.trim())))]);

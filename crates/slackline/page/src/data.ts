@@ -52,8 +52,8 @@ export interface Doc {
     options: Record<string, unknown>; workload_sha256: string;
   };
   objective: string;
-  /** Which policy costs least, in three parts; the middle one has the names. */
-  least: { before: string; names: string; after: string } | null;
+  /** Which policies are best, in two parts; the first one has the names. */
+  answer: { names: string; rest: string } | null;
   /** What says how far the figures may be believed: lines, the first of which heads the others. */
   reliability: string[];
   clock: { local: string; zone: string; shifts: [number, number][] } | null;

@@ -13,6 +13,8 @@ use slackline_policy::unfinished::Unfinished;
 use crate::recorded::DISTANCE;
 use crate::report::names;
 use crate::report::number::{NOTHING, Unit, column, counted, duration, exact, number};
+use crate::report::significance::{self, Sampling, Verdict};
+use crate::report::spread::Runs;
 use crate::report::table::{Best, Column, Table, View, fitted, heading};
 use crate::simulate::{Crowding, Simulated};
 
@@ -94,13 +96,42 @@ impl Figures {
         }
     }
 
+    /// The means of the figures of several seeds; a number that one of them lacks is missing.
+    pub fn mean_of(seeds: &[&Self]) -> Self {
+        let Some(first) = seeds.first().filter(|_| seeds.len() > 1) else {
+            return seeds.first().map_or_else(Self::default, |only| (*only).clone());
+        };
+        let mean = |get: &dyn Fn(&Self) -> Option<f64>| {
+            let values: Option<Vec<f64>> = seeds.iter().map(|figures| get(figures)).collect();
+            values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let metric = |name: &'static str| (name, mean(&|figures| figures.metric(name)));
+        let of_group = |group: &Group| {
+            let same = |figures: &Self| {
+                let mut groups = figures.groups.iter();
+                groups.find(|other| other.by == group.by && other.name == group.name).cloned()
+            };
+            let metric = |name: &'static str| (name, mean(&|figures| same(figures)?.metric(name)));
+            Group { metrics: group.metrics.iter().map(|(name, _)| metric(name)).collect(), ..group.clone() }
+        };
+        Self {
+            cost: mean(&|figures| figures.cost),
+            lower_bound: mean(&|figures| figures.lower_bound),
+            gap: mean(&|figures| figures.gap),
+            failed: seeds.iter().map(|figures| figures.failed).max().unwrap_or(0),
+            metrics: first.metrics.iter().map(|(name, _)| metric(name)).collect(),
+            groups: first.groups.iter().map(of_group).collect(),
+            ..(*first).clone()
+        }
+    }
+
     /// The metric of this name.
     pub fn metric(&self, name: &str) -> Option<f64> {
         self.metrics.iter().find(|(known, _)| *known == name)?.1
     }
 
     /// The number of this name in the documents.
-    pub(crate) fn value(&self, name: &str) -> Option<f64> {
+    pub fn value(&self, name: &str) -> Option<f64> {
         match name {
             "cost" => self.cost,
             "lower_bound" => self.lower_bound,
@@ -231,10 +262,16 @@ pub(crate) fn specs() -> &'static [Spec] {
 }
 
 /// The table of policies, with the best values marked. Times are in seconds, or have units if seconds would
-/// be unreadable. The reasons of refused policies follow below it.
-pub fn table(rows: &[Row], view: &View) -> String {
-    let remarks = notes(rows) + &distances(rows) + &crowding(rows);
-    columns(rows, Spec::best).render(view) + &fitted(&remarks, view.width)
+/// be unreadable. The reasons of refused policies follow below it, and what the table says in words. A single
+/// random draw has no best values.
+pub fn table(rows: &[Row], sampling: Sampling, view: &View) -> String {
+    let runs: Vec<Runs> = rows.iter().map(Runs::of_row).collect();
+    let verdict = Verdict::of(&runs, sampling);
+    let verdict = verdict.map_or_else(String::new, |verdict| format!("\n{}\n", verdict.sentence()));
+    let remarks = notes(rows) + &distances(&runs) + &crowding(rows) + &verdict;
+    let columns =
+        if sampling.is_one_draw { metric_columns(rows, |_| Vec::new()) } else { marked_columns(rows) };
+    Table::of(columns).render(view) + &fitted(&remarks, view.width)
 }
 
 /// A row as one line of progress: the cost, the mean response time, late flows and failed flows; or the first
@@ -255,7 +292,7 @@ pub fn line(row: &Row) -> String {
 
 /// The table without marks, for rows that are not alternatives.
 pub fn table_unmarked(rows: &[Row], view: &View) -> String {
-    columns(rows, |_| None).render(view) + &notes(rows) + &crowding(rows)
+    Table::of(metric_columns(rows, |_| Vec::new())).render(view) + &notes(rows) + &crowding(rows)
 }
 
 /// A row for each policy and group. `by` selects the groups: pools, users or size classes.
@@ -267,7 +304,7 @@ pub fn table_by(by: &'static str, rows: &[Row], view: &View) -> String {
         Column::words(by, of(&|group| group.name.clone())).key(),
         Column::numbers(FLOWS, &flows, Unit::Count),
     ];
-    let mut columns = metric_columns(&rows_of_groups, |_| None);
+    let mut columns = metric_columns(&rows_of_groups, |_| Vec::new());
     columns.splice(1..1, [name, flows]);
     Table::of(columns).render(view) + &notes(rows) + &crowding(rows)
 }
@@ -293,22 +330,20 @@ fn by_group<'a>(by: &str, rows: &'a [Row]) -> (Vec<&'a Group>, Vec<Row>) {
     groups.filter(|(_, group)| group.by == by).map(row).unzip()
 }
 
-/// The columns of the table of policies, marked.
+/// The columns of the table of policies, with the best values marked.
 pub(crate) fn marked_columns(rows: &[Row]) -> Vec<Column> {
-    metric_columns(rows, Spec::best)
+    let runs: Vec<Runs> = rows.iter().map(Runs::of_row).collect();
+    let all: Vec<&Runs> = runs.iter().collect();
+    metric_columns(rows, |spec| significance::best(&all, &|figures| spec.value(figures), spec.best()))
 }
 
-fn columns(rows: &[Row], best: impl Fn(&Spec) -> Option<Best>) -> Table {
-    Table::of(metric_columns(rows, best))
-}
-
-fn metric_columns(rows: &[Row], best: impl Fn(&Spec) -> Option<Best>) -> Vec<Column> {
+fn metric_columns(rows: &[Row], marks: impl Fn(&Spec) -> Vec<bool>) -> Vec<Column> {
     let figures: Vec<&Figures> = rows.iter().filter_map(|row| row.result.as_ref().ok()).collect();
     let of = |spec: &Spec| {
         let value = |row: &Row| row.result.as_ref().ok().and_then(|figures| spec.value(figures));
         let values: Vec<Option<f64>> = rows.iter().map(value).collect();
         let texts = if spec.name == "missed" { missed(rows) } else { column(&values, spec.unit) };
-        spec.column(&values, texts, &figures).best(best(spec))
+        spec.column(&values, texts, &figures).marked(marks(spec))
     };
     let names = Column::words("policy", shown_names(rows)).key();
     std::iter::once(names).chain(SPECS.iter().map(of)).collect()

@@ -37,8 +37,9 @@ pub use extras::is_alike;
 use crate::import::RecordedOptions;
 use crate::report::comparison::{Row, crowding, distances, marked_columns, shown_names};
 use crate::report::headline;
+use crate::report::significance::Sampling;
 use crate::report::spread::Runs;
-use best_policy::Least;
+use best_policy::Answer;
 use document::{Document, OriginFields, Policy};
 use extras::Extras;
 
@@ -76,8 +77,8 @@ pub struct Page<'a> {
     drawn: Vec<Option<Drawn>>,
     /// The headline, if it is not the one of the workload.
     head: Option<String>,
-    /// The figures of all samples, if there are several, and the word for one sample.
-    samples: Option<(Vec<Runs>, &'static str)>,
+    /// The figures of all samples, if there are several.
+    samples: Option<(Vec<Runs>, Sampling)>,
     extras: Extras,
 }
 
@@ -144,8 +145,8 @@ impl<'a> Page<'a> {
             title: &self.about.name,
             head: self.head.clone().unwrap_or_else(|| headline::lines(&self.about.name, self.instance)),
             made: OriginFields::of(&self.about),
-            least: self.least(&objective),
-            reliability: reliability(&self.rows),
+            answer: self.answer(&objective),
+            reliability: self.reliability(),
             objective,
             clock: self.instance.start().and_then(|start| clock::Clock::of(start, horizon)),
             cluster: document::Cluster::of(self.instance.cluster()),
@@ -164,20 +165,23 @@ impl<'a> Page<'a> {
 }
 
 impl Page<'_> {
-    /// The policy with the lowest cost. `None` for a run and its prediction, which are not alternatives.
-    fn least(&self, objective: &str) -> Option<Least> {
+    /// The best policies. `None` for a run and its prediction, which are not alternatives.
+    fn answer(&self, objective: &str) -> Option<Answer> {
         if self.extras.has_prediction() {
             return None;
         }
-        let samples = self.samples.as_ref().map(|(all, sample)| (all.as_slice(), *sample));
-        Least::of(&self.rows, samples, objective)
+        let samples = self.samples.as_ref().map(|(all, sampling)| (all.as_slice(), *sampling));
+        Answer::of(&self.rows, samples, objective)
     }
-}
 
-/// Remarks on the accuracy of results: the differences between simulations and the recording, and crowding by
-/// ApplicationMasters.
-fn reliability(rows: &[Row]) -> Vec<String> {
-    [distances(rows), crowding(rows)].into_iter().filter(|text| !text.is_empty()).collect()
+    /// Remarks on the accuracy of results: the error of the simulation, and crowding by ApplicationMasters.
+    fn reliability(&self) -> Vec<String> {
+        let distances = match &self.samples {
+            Some((all, _)) => distances(all),
+            None => distances(&self.rows.iter().map(Runs::of_row).collect::<Vec<_>>()),
+        };
+        [distances, crowding(&self.rows)].into_iter().filter(|text| !text.is_empty()).collect()
+    }
 }
 
 /// Writes the template up to a mark and returns the rest after it.

@@ -1,11 +1,13 @@
 //! Compares policies over several samples: seeds, files, or pieces of a workload such as its days. Shows
 //! means with 95 % confidence intervals, and differences to the first policy sample by sample. Paired
-//! differences are more precise, because both policies get the same random draws.
+//! differences are more precise, because both policies get the same random draws. With several files or pieces
+//! each is one sample, with the means over its seeds, so nothing is counted as independent that is not.
 
-use crate::report::comparison::{self, FLOWS, Figures, Spec};
+use crate::report::comparison::{self, FLOWS, Figures, Row, Spec, distances};
 use crate::report::names;
 use crate::report::number::{NOTHING, Unit, column, exact};
-use crate::report::table::{Best, Column, Table, View};
+use crate::report::significance::{self, Sampling, Verdict};
+use crate::report::table::{Column, Table, View, fitted};
 
 /// The word for one sample: `seed`, `day`, `file`.
 pub const SEED: &str = "seed";
@@ -19,6 +21,13 @@ pub struct Runs {
     pub result: Result<Vec<Figures>, String>,
 }
 
+impl Runs {
+    /// The figures of one sample.
+    pub fn of_row(row: &Row) -> Self {
+        Self { policy: row.policy.clone(), result: row.result.clone().map(|figures| vec![figures]) }
+    }
+}
+
 /// The mean and the spread of several numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
@@ -28,9 +37,51 @@ pub struct Spread {
     pub sd: f64,
     /// Half the width of the 95 % confidence interval of the mean (Student's t); 0 for a single number.
     pub ci95: f64,
+    /// How many numbers there are.
+    pub n: usize,
+    /// The least number.
+    pub least: f64,
+    /// The largest number.
+    pub most: f64,
+}
+
+/// How the means of `n` values are shown.
+pub const fn legend(n: usize) -> &'static str {
+    if n < ENOUGH { "means and ranges" } else { "means ± half their 95 % interval" }
+}
+
+/// From this number of values on an interval is shown, and below it the range.
+const ENOUGH: usize = 5;
+
+/// What is shown beside a mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Interval {
+    /// Nothing: all numbers are equal, or there is only one.
+    None,
+    /// Half the width of the 95 % confidence interval.
+    Half(f64),
+    /// The least and the largest of fewer than five numbers.
+    Range(f64, f64),
 }
 
 impl Spread {
+    /// What is shown beside the mean.
+    pub fn interval(&self) -> Interval {
+        match self.n {
+            _ if self.least == self.most => Interval::None,
+            ENOUGH.. => Interval::Half(self.ci95),
+            _ => Interval::Range(self.least, self.most),
+        }
+    }
+
+    /// Half the width of the interval, where one is shown.
+    pub(crate) fn shown_half(&self) -> Option<f64> {
+        match self.interval() {
+            Interval::Half(half) => Some(half),
+            _ => None,
+        }
+    }
+
     /// The mean and the spread; `None` for no numbers.
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
@@ -38,12 +89,15 @@ impl Spread {
         if values.is_empty() {
             return None;
         }
-        if values.len() == 1 || values.iter().all(|v| *v == values[0]) {
-            return Some(Self { mean: values[0], sd: 0.0, ci95: 0.0 });
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let same = Self { mean: values[0], sd: 0.0, ci95: 0.0, n: values.len(), least, most };
+        if least == most {
+            return Some(same);
         }
         let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0);
         let sd = variance.sqrt();
-        Some(Self { mean, sd, ci95: student_975(values.len() - 1) * sd / n.sqrt() })
+        Some(Self { mean, sd, ci95: student_975(values.len() - 1) * sd / n.sqrt(), ..same })
     }
 }
 
@@ -82,33 +136,89 @@ impl Spread {
     }
 }
 
+/// The metrics whose differences decide how many seeds are simulated, unless columns are named.
+const DECIDING: [&str; 6] =
+    ["cost", "missed", "total_tardiness", "mean_response", "p95_response", "makespan"];
+/// The 95 % intervals of differences are to be at most this fraction of the values.
+const PRECISION: f64 = 0.02;
+
+/// Whether the 95 % interval of each paired difference to the first policy is at most 2 % of the value, in the named
+/// columns or else in the usual ones. For a single policy, whether the intervals of its means are.
+pub fn is_precise(all: &[Runs], columns: &[String]) -> bool {
+    let names = || comparison::specs().iter().map(|spec| spec.name);
+    let is_wanted = |name: &&str| {
+        if columns.is_empty() { DECIDING.contains(name) } else { columns.iter().any(|column| column == name) }
+    };
+    let ran: Vec<&[Figures]> = all.iter().filter_map(|runs| runs.result.as_deref().ok()).collect();
+    let Some((first, others)) = ran.split_first() else { return true };
+    names().filter(is_wanted).all(|name| {
+        let get = |figures: &Figures| figures.value(name);
+        let is_small = |half: Option<Spread>, of: &[Figures]| {
+            half.zip(Spread::over(of, &get)).is_none_or(|(half, own)| half.ci95 <= PRECISION * own.mean.abs())
+        };
+        match others {
+            [] => is_small(Spread::over(first, &get), first),
+            others => others.iter().all(|own| is_small(Spread::of_differences(own, first, &get), own)),
+        }
+    })
+}
+
 /// Two tables: means ± half the 95 % confidence interval with the best means marked, and the paired
-/// differences to the first policy. `sample` is the word for one sample.
-pub fn table(all: &[Runs], sample: &str, view: &View) -> String {
+/// differences to the first policy; then what they say in words.
+pub fn table(all: &[Runs], sampling: Sampling, view: &View) -> String {
+    let sample = sampling.word;
     let mut out = means(all).render(view);
     let names = names::shown(all.iter().map(|runs| runs.policy.as_str()));
     let mut named = all.iter().zip(&names);
-    let first = named.find_map(|(runs, name)| Some((&runs.policy, name, runs.result.as_deref().ok()?)));
+    let first = named.find_map(|(runs, name)| Some((runs, name, runs.result.as_deref().ok()?)));
     if let Some((policy, name, base)) = first
         && all.len() > 1
     {
-        let others: Vec<&Runs> = all.iter().filter(|runs| &runs.policy != policy).collect();
-        let to_first = |runs: &[Figures], spec: &Spec| {
-            Spread::of_differences(runs, base, &|figures| spec.value(figures))
-        };
-        // The difference of two gaps is no upper limit, so it is rounded to the nearest value.
-        let unit = |spec: &Spec| if spec.unit == Unit::Gap { Unit::Percent } else { spec.unit };
+        let others: Vec<&Runs> = all.iter().filter(|runs| runs.policy != policy.policy).collect();
         out.extend(["\ndifference to ", name, ", ", sample, " by ", sample, "\n"]);
-        out += &columns(&others, to_first, |spec| (unit(spec), None)).render(view);
+        let differences = differences(&others, base, &all.iter().collect::<Vec<_>>()).render(view);
+        out += &differences;
+        if differences.contains(SMALL) {
+            out += "~ less than the simulation error in this metric (own scheduler against recorded)\n";
+        }
     }
-    out + &notes(all, sample)
+    let verdict = Verdict::of(all, sampling);
+    let verdict = verdict.map_or_else(String::new, |verdict| format!("\n{}\n", verdict.sentence()));
+    out + &fitted(&(notes(all, sample) + &distances(all) + &verdict), view.width)
+}
+
+/// The mark of differences that are less than the error of the simulation.
+const SMALL: char = '~';
+
+/// The paired differences to the first policy; those that are less than the error of the simulation are marked.
+fn differences(others: &[&Runs], base: &[Figures], all: &[&Runs]) -> Table {
+    let to_first =
+        |runs: &[Figures], spec: &Spec| Spread::of_differences(runs, base, &|figures| spec.value(figures));
+    // The difference of two gaps is no upper limit, so it is rounded to the nearest value.
+    let unit = |spec: &Spec| if spec.unit == Unit::Gap { Unit::Percent } else { spec.unit };
+    let error = |spec: &Spec| significance::model_error(all, &|figures| spec.value(figures));
+    let is_small = |spec: &Spec, spread: &Option<Spread>| {
+        spread.zip(error(spec)).is_some_and(|(spread, error)| spread.mean.abs() < error)
+    };
+    let mut cells = |spec: &Spec, spreads: &[Option<Spread>]| {
+        let texts = plus_minus(spreads, unit(spec)).into_iter().zip(spreads);
+        let marked = |(text, spread): (String, &Option<Spread>)| {
+            if is_small(spec, spread) { format!("{SMALL}{text}") } else { text }
+        };
+        texts.map(marked).collect()
+    };
+    columns(others, to_first, &mut cells, |_| Vec::new())
 }
 
 /// The means with their intervals, one row per policy.
-pub(crate) fn means(all: &[Runs]) -> Table {
+pub fn means(all: &[Runs]) -> Table {
     let rows: Vec<&Runs> = all.iter().collect();
-    let own = |runs: &[Figures], spec: &Spec| Spread::over(runs, &|figures| spec.value(figures));
-    columns(&rows, own, |spec| (spec.unit, spec.best()))
+    let marks = |spec: &Spec| significance::best(&rows, &|figures| spec.value(figures), spec.best());
+    columns(&rows, own, &mut |spec, spreads| plus_minus(spreads, spec.unit), marks)
+}
+
+fn own(runs: &[Figures], spec: &Spec) -> Option<Spread> {
+    Spread::over(runs, &|figures| spec.value(figures))
 }
 
 /// The reasons of policies without a row, the numbers of failures, and crowding by ApplicationMasters.
@@ -163,8 +273,8 @@ fn by_group(by: &str, all: &[Runs]) -> Vec<(String, f64, Runs)> {
 pub fn table_by(by: &'static str, all: &[Runs], sample: &str, view: &View) -> String {
     let groups = by_group(by, all);
     let rows: Vec<&Runs> = groups.iter().map(|(_, _, runs)| runs).collect();
-    let own = |runs: &[Figures], spec: &Spec| Spread::over(runs, &|figures| spec.value(figures));
-    let mut columns = columns(&rows, own, |spec| (spec.unit, None)).into_columns();
+    let texts = &mut |spec: &Spec, spreads: &[Option<Spread>]| plus_minus(spreads, spec.unit);
+    let mut columns = columns(&rows, own, texts, |_| Vec::new()).into_columns();
     let flows: Vec<Option<f64>> = groups.iter().map(|&(_, flows, _)| Some(flows)).collect();
     let unit =
         if flows.iter().flatten().all(|flows| flows.fract() == 0.0) { Unit::Count } else { Unit::Measure };
@@ -185,7 +295,8 @@ pub fn csv_by(by: &'static str, all: &[Runs], sample: &str) -> String {
         metrics.map(move |&(metric, _)| {
             let own = Spread::over(figures, &|figures| figures.metric(metric));
             let words = [runs.policy.clone(), group.clone(), flows.to_string(), metric.to_owned()];
-            let numbers = [own.map(|s| s.mean), own.map(|s| s.sd), own.map(|s| s.ci95)].map(exact);
+            let numbers =
+                [own.map(|s| s.mean), own.map(|s| s.sd), own.and_then(|s| s.shown_half())].map(exact);
             words.into_iter().chain([figures.len().to_string()]).chain(numbers).collect::<Vec<_>>()
         })
     });
@@ -195,40 +306,59 @@ pub fn csv_by(by: &'static str, all: &[Runs], sample: &str) -> String {
 fn columns(
     rows: &[&Runs],
     get: impl Fn(&[Figures], &Spec) -> Option<Spread>,
-    how: impl Fn(&Spec) -> (Unit, Option<Best>),
+    texts: &mut dyn FnMut(&Spec, &[Option<Spread>]) -> Vec<String>,
+    marks: impl Fn(&Spec) -> Vec<bool>,
 ) -> Table {
     let figures: Vec<&Figures> = rows.iter().filter_map(|runs| runs.result.as_ref().ok()).flatten().collect();
     let of = |spec: &Spec| {
         let spreads = rows.iter().map(|runs| runs.result.as_deref().ok().and_then(|runs| get(runs, spec)));
         let spreads: Vec<Option<Spread>> = spreads.collect();
-        let (unit, best) = how(spec);
         let means: Vec<Option<f64>> = spreads.iter().map(|spread| Some((*spread)?.mean)).collect();
-        spec.column(&means, plus_minus(&spreads, unit), &figures).best(best)
+        spec.column(&means, texts(spec, &spreads), &figures).marked(marks(spec))
     };
     let names = names::shown(rows.iter().map(|runs| runs.policy.as_str()));
     let names = Column::words("policy", names).key();
     Table::of(std::iter::once(names).chain(comparison::specs().iter().map(of)).collect())
 }
 
-/// `12.5 ± 0.4`, `15.6 ± 1.2 %`, with the same number of decimals in a column. Means of counts have decimals.
+/// `12.5 ± 0.4`, `15.6 ± 1.2 %`, `12.5 (11.0 to 13.1)`, with the same number of decimals in a column. Means of
+/// counts have decimals. A value that is the same in all samples has no interval.
 fn plus_minus(spreads: &[Option<Spread>], unit: Unit) -> Vec<String> {
+    let is_constant = spreads.iter().flatten().all(|spread| spread.interval() == Interval::None);
     let (of_mean, of_half) = match unit {
+        Unit::Count if is_constant => (unit, unit),
         Unit::Count | Unit::Measure => (Unit::Measure, Unit::Measure),
         Unit::Seconds => (unit, unit),
         Unit::Percent | Unit::Gap => (unit, Unit::Percent),
     };
-    let means = spreads.iter().map(|spread| Some((*spread)?.mean));
-    let halves = spreads.iter().map(|spread| Some((*spread)?.ci95));
     // Formatted together, so that the largest number determines the decimals.
-    let both: Vec<Option<f64>> = means.chain(halves).collect();
-    let (means, halves) = (column(&both, of_mean), column(&both, of_half));
-    let halves = &halves[spreads.len()..];
-    let wide = halves.iter().map(|half| half.chars().count()).max().unwrap_or(0);
+    let mut numbers: Vec<Option<f64>> = spreads.iter().map(|spread| Some((*spread)?.mean)).collect();
+    for spread in spreads {
+        let (from, to) = match spread.map(|spread| spread.interval()) {
+            Some(Interval::Half(half)) => (Some(half), None),
+            Some(Interval::Range(least, most)) => (Some(least), Some(most)),
+            Some(Interval::None) | None => (None, None),
+        };
+        numbers.extend([from, to]);
+    }
+    let (means, bands) = (column(&numbers, of_mean), column(&numbers, of_half));
+    let bands = &bands[spreads.len()..];
+    let bare = |text: &str| text.strip_suffix(" %").unwrap_or(text).to_owned();
+    let band = |k: usize| {
+        let [from, to] = [&bands[2 * k], &bands[2 * k + 1]];
+        match spreads[k].map(|spread| spread.interval()) {
+            Some(Interval::Half(_)) => format!("± {from}"),
+            Some(Interval::Range(..)) => format!("({} to {to})", bare(from)),
+            Some(Interval::None) | None => String::new(),
+        }
+    };
+    let all: Vec<String> = (0..spreads.len()).map(band).collect();
+    let wide = all.iter().map(|band| band.chars().count()).max().unwrap_or(0);
     let text = |k: usize| match spreads[k] {
         None => NOTHING.to_owned(),
-        Some(_) => {
-            format!("{} ± {:>wide$}", means[k].strip_suffix(" %").unwrap_or(&means[k]), halves[k])
-        }
+        Some(_) if wide == 0 => means[k].clone(),
+        Some(_) if all[k].is_empty() => format!("{} {:wide$}", means[k], ""),
+        Some(_) => format!("{} {:>wide$}", bare(&means[k]), all[k]),
     };
     (0..spreads.len()).map(text).collect()
 }
@@ -245,41 +375,60 @@ fn names(all: &[Runs]) -> Vec<&'static str> {
     names
 }
 
-/// Adds the metric `rank`: the rank of each policy by cost for each seed. The lowest cost has rank 1, and
-/// equal costs share the mean of their ranks. Refused policies and seeds with failed flows have no rank.
-/// O(policies² · seeds).
+/// Adds the metric `rank`: the rank of each policy for each sample. With deadlines, fewer missed deadlines are
+/// better, then less tardiness in total; else a lower cost is. The best one has rank 1, and equal ones share the
+/// mean of their ranks. Refused policies, samples with failed flows and the recorded run have no rank.
+/// O(policies² · samples).
 pub fn rank(all: &mut [Runs]) {
-    let cost_of = |runs: &Runs, seed: usize| runs.result.as_ref().ok()?.get(seed)?.cost;
-    let seeds = all.iter().filter_map(|runs| Some(runs.result.as_ref().ok()?.len())).max().unwrap_or(0);
-    for seed in 0..seeds {
-        let costs: Vec<Option<f64>> = all.iter().map(|runs| cost_of(runs, seed)).collect();
-        for (runs, own) in all.iter_mut().zip(&costs) {
-            let rank = own.map(|own| {
-                let less = costs.iter().flatten().filter(|&&cost| cost < own).count();
-                let equal = costs.iter().flatten().filter(|&&cost| cost == own).count();
+    let metrics = significance::ranked_by(&all.iter().collect::<Vec<_>>());
+    let key_of = |runs: &Runs, sample: usize| -> Option<Vec<f64>> {
+        let figures = runs.result.as_ref().ok()?.get(sample)?;
+        figures.cost.filter(|_| runs.policy != crate::recorded::NAME)?;
+        metrics.iter().map(|metric| figures.value(metric)).collect()
+    };
+    let samples = all.iter().filter_map(|runs| Some(runs.result.as_ref().ok()?.len())).max().unwrap_or(0);
+    for sample in 0..samples {
+        let keys: Vec<Option<Vec<f64>>> = all.iter().map(|runs| key_of(runs, sample)).collect();
+        for (runs, own) in all.iter_mut().zip(&keys) {
+            let rank = own.as_ref().map(|own| {
+                let less = keys.iter().flatten().filter(|&key| key < own).count();
+                let equal = keys.iter().flatten().filter(|&key| key == own).count();
                 f64::midpoint((less + 1) as f64, (less + equal) as f64)
             });
             if let Ok(figures) = &mut runs.result {
-                figures[seed].metrics.push(("rank", rank));
+                figures[sample].metrics.push(("rank", rank));
             }
         }
     }
 }
 
 /// The columns of [`csv`].
-pub(crate) const HEADER: [&str; 9] =
-    ["policy", "metric", SAMPLES, "mean", "sd", "ci95", "difference", "difference_ci95", "refused"];
+pub(crate) const HEADER: [&str; 12] = [
+    "policy",
+    "metric",
+    SAMPLES,
+    "mean",
+    "sd",
+    "ci95",
+    "least",
+    "most",
+    "difference",
+    "difference_ci95",
+    "best",
+    "refused",
+];
 
 /// A placeholder for the column with the number of samples. Its real name contains the word for a sample.
 const SAMPLES: &str = "samples";
 
 /// The columns of [`csv`] for this word for a sample.
-pub(crate) fn header(sample: &str) -> [String; 9] {
+pub(crate) fn header(sample: &str) -> [String; 12] {
     HEADER.map(|name| if name == SAMPLES { format!("{sample}s") } else { name.to_owned() })
 }
 
-/// One row per policy and metric: samples, mean, standard deviation, half the 95 % confidence interval, and
-/// the mean and half the interval of the difference to the first policy.
+/// One row per policy and metric: samples, mean, standard deviation, half the 95 % confidence interval (from five
+/// values that differ on), the least and the largest, the difference to the first policy with half its interval,
+/// and whether the policy cannot be told from the best one.
 pub fn csv(all: &[Runs], sample: &str) -> String {
     let header = header(sample);
     crate::report::csv(&header.each_ref().map(String::as_str), records(all))
@@ -288,8 +437,15 @@ pub fn csv(all: &[Runs], sample: &str) -> String {
 /// The records of [`csv`].
 pub(crate) fn records(all: &[Runs]) -> Vec<Vec<String>> {
     let base = all.iter().find_map(|runs| runs.result.as_deref().ok()).unwrap_or_default();
+    let every: Vec<&Runs> = all.iter().collect();
+    let names = names(all);
+    let direction = |name: &str| comparison::specs().iter().find(|spec| spec.name == name)?.best();
+    let marks: Vec<Vec<bool>> = names
+        .iter()
+        .map(|name| significance::best(&every, &|figures| figures.value(name), direction(name)))
+        .collect();
     let mut rows = Vec::new();
-    for runs in all {
+    for (k, runs) in all.iter().enumerate() {
         match &runs.result {
             Err(reason) => {
                 let mut cells = vec![runs.policy.clone()];
@@ -298,14 +454,16 @@ pub(crate) fn records(all: &[Runs]) -> Vec<Vec<String>> {
                 rows.push(cells);
             }
             Ok(figures) => {
-                for name in names(all) {
+                for (name, marks) in names.iter().zip(&marks) {
                     let get = |figures: &Figures| figures.value(name);
                     let own = Spread::over(figures, &get);
                     let to = Spread::of_differences(figures, base, &get);
-                    let numbers = [own.map(|s| s.mean), own.map(|s| s.sd), own.map(|s| s.ci95)];
-                    let differences = [to.map(|s| s.mean), to.map(|s| s.ci95)];
-                    let mut cells = vec![runs.policy.clone(), name.to_owned(), figures.len().to_string()];
-                    cells.extend(numbers.into_iter().chain(differences).map(exact));
+                    let numbers = [own.map(|s| s.mean), own.map(|s| s.sd), own.and_then(|s| s.shown_half())];
+                    let range = [own.map(|s| s.least), own.map(|s| s.most)];
+                    let differences = [to.map(|s| s.mean), to.and_then(|s| s.shown_half())];
+                    let mut cells = vec![runs.policy.clone(), (*name).to_owned(), figures.len().to_string()];
+                    cells.extend(numbers.into_iter().chain(range).chain(differences).map(exact));
+                    cells.push(direction(name).map_or_else(String::new, |_| marks[k].to_string()));
                     cells.push(String::new());
                     rows.push(cells);
                 }
@@ -326,15 +484,34 @@ mod tests {
         assert!((spread.sd - 2.138_089_935_299_395).abs() < 1e-12);
         assert!((spread.ci95 - 2.365 * spread.sd / 8f64.sqrt()).abs() < 1e-12);
         assert_eq!(Spread::of(&[]), None);
-        assert_eq!(Spread::of(&[0.1; 3]).unwrap(), Spread { mean: 0.1, sd: 0.0, ci95: 0.0 });
+        let same = Spread::of(&[0.1; 3]).unwrap();
+        assert_eq!((same.mean, same.ci95, same.interval()), (0.1, 0.0, Interval::None));
+        assert_eq!(Spread::of(&[1.0, 2.0]).unwrap().interval(), Interval::Range(1.0, 2.0));
     }
 
     #[test]
     fn means_and_intervals_of_a_column_have_the_same_digits() {
-        let spread = |mean, ci95| Some(Spread { mean, sd: 0.0, ci95 });
+        let spread =
+            |mean, ci95| Some(Spread { mean, sd: 0.0, ci95, n: 9, least: mean - ci95, most: mean + ci95 });
         let found = plus_minus(&[spread(2_529.0, 128.25), None, spread(7.5, 0.0)], Unit::Count);
-        assert_eq!(found, ["2,529 ± 128", NOTHING, "8 ±   0"]);
+        assert_eq!(found, ["2,529 ± 128", NOTHING, "8      "]);
         assert_eq!(plus_minus(&[spread(0.1551, 0.012)], Unit::Gap), ["15.6 ± 1.2 %"]);
+        let few = |spread: Option<Spread>| Some(Spread { n: 2, ..spread? });
+        assert_eq!(plus_minus(&[few(spread(0.1551, 0.012))], Unit::Gap), ["15.6 (14.3 to 16.7 %)"]);
+        assert_eq!(plus_minus(&[spread(28.0, 0.0)], Unit::Count), ["28"]);
+    }
+
+    #[test]
+    fn seeds_are_enough_when_differences_are_precise() {
+        let runs = |costs: &[f64]| Runs {
+            policy: "p".into(),
+            result: Ok(costs.iter().map(|&c| Figures { cost: Some(c), ..Figures::default() }).collect()),
+        };
+        let luck = runs(&[100.0, 200.0, 50.0]);
+        assert!(is_precise(&[luck.clone(), runs(&[110.0, 210.0, 60.0])], &[]), "the same luck");
+        assert!(!is_precise(&[luck.clone(), runs(&[110.0, 190.0, 60.0])], &[]));
+        assert!(!is_precise(std::slice::from_ref(&luck), &[]));
+        assert!(is_precise(&[luck, runs(&[110.0, 190.0, 60.0])], &["makespan".to_owned()]), "not asked for");
     }
 
     #[test]

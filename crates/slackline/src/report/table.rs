@@ -110,6 +110,8 @@ pub struct Column {
     align: Align,
     rank: Option<u8>,
     best: Option<Best>,
+    /// The rows to mark, instead of the best value.
+    marked: Option<Vec<bool>>,
     is_key: bool,
     cells: Vec<Cell>,
 }
@@ -147,7 +149,16 @@ impl Column {
     }
 
     fn new(name: String, align: Align, cells: Vec<Cell>) -> Self {
-        Self { heading: name.clone(), name, align, rank: Some(0), best: None, is_key: false, cells }
+        Self {
+            heading: name.clone(),
+            name,
+            align,
+            rank: Some(0),
+            best: None,
+            marked: None,
+            is_key: false,
+            cells,
+        }
     }
 
     /// Sets the heading, which may have several lines.
@@ -168,6 +179,11 @@ impl Column {
     /// Marks the best value.
     pub fn best(self, best: Option<Best>) -> Self {
         Self { best, ..self }
+    }
+
+    /// Marks these rows; none if the list is empty.
+    pub fn marked(self, rows: Vec<bool>) -> Self {
+        Self { marked: Some(rows), ..self }
     }
 
     /// Shows the column even if only others are requested, because it distinguishes the rows.
@@ -203,8 +219,13 @@ impl Column {
         self.heading.lines().map(str::width).chain(cells).max().unwrap_or(0)
     }
 
-    /// For each of these rows, whether it has the best value. No row is marked if all look the same.
+    /// For each of these rows, whether it is marked. No row is marked if all look the same or all are.
     fn marks(&self, rows: &[usize]) -> Vec<bool> {
+        if let Some(marked) = &self.marked {
+            let is_marked = |&row: &usize| marked.get(row).copied().unwrap_or(false);
+            let has_others = rows.iter().any(|row| !is_marked(row) && self.cells[*row].value.is_some());
+            return rows.iter().map(|row| has_others && is_marked(row)).collect();
+        }
         let known = || rows.iter().map(|&row| &self.cells[row]).filter(|cell| cell.value.is_some());
         let order =
             |a: &&Cell, b: &&Cell| a.value.unwrap_or_default().total_cmp(&b.value.unwrap_or_default());

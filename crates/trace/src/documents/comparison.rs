@@ -32,6 +32,8 @@ pub struct Comparison {
     pub objective: Objective,
     /// A lower bound on the cost of any schedule; null where there is none.
     pub lower_bound: Figure,
+    /// Which policies are best, and by how much the others are worse; null for a single policy.
+    pub verdict: Option<String>,
     /// An entry a policy, in the order in which they were asked for.
     pub policies: Vec<PolicyResult>,
 }
@@ -44,6 +46,9 @@ pub struct PolicyResult {
     pub policy: String,
     /// Why the policy does not take this workload; null if it does.
     pub refused: Option<String>,
+    /// Whether it cannot be told from the best policy in the metric of the verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<bool>,
     /// Its value of the objective.
     pub objective: Option<ObjectiveResult>,
     /// Metrics by name. Times are seconds, `utilisation` and gaps are fractions, counts are whole numbers
@@ -53,6 +58,33 @@ pub struct PolicyResult {
     /// several. `makespan` is that of the group; `utilisation` is its part in that of the whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupResult>,
+    /// What the seeds say of each flow (`--flows`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowChance>,
+}
+
+/// A flow over several seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub struct FlowChance {
+    /// The flow.
+    pub flow: String,
+    /// The number of seeds.
+    pub seeds: u64,
+    /// Its deadline, seconds.
+    pub deadline: Option<f64>,
+    /// The fraction of the seeds in which it meets its deadline; null without one.
+    pub chance: Option<f64>,
+    /// The lower end of the 95 % interval of this chance (Wilson).
+    pub chance_low: Option<f64>,
+    /// The upper end.
+    pub chance_high: Option<f64>,
+    /// A tenth of the completions are at most this, seconds; null where as many seeds fail.
+    pub p10: Option<f64>,
+    /// The median completion, seconds.
+    pub p50: Option<f64>,
+    /// Nine tenths of the completions are at most this, seconds.
+    pub p90: Option<f64>,
 }
 
 /// Flows that have something in common.
@@ -94,11 +126,20 @@ pub struct Spread {
     pub mean: f64,
     /// The standard deviation of the sample.
     pub sd: f64,
-    /// Half the width of the 95 % confidence interval of the mean.
-    pub ci95: f64,
+    /// Half the width of the 95 % confidence interval of the mean; null for fewer than five values, and if all are
+    /// equal.
+    pub ci95: Option<f64>,
+    /// The least value.
+    pub least: f64,
+    /// The largest value.
+    pub most: f64,
     /// The paired difference, seed by seed or day by day, to the first policy that ran; null where there is
     /// none.
     pub difference: Option<Difference>,
+    /// Whether the policy cannot be told from the best one: the 95 % interval of their paired difference contains 0.
+    /// Left out where no value is better than another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<bool>,
 }
 
 /// Mean and spread of paired differences.
@@ -109,8 +150,13 @@ pub struct Difference {
     pub mean: f64,
     /// The standard deviation of the sample.
     pub sd: f64,
-    /// Half the width of the 95 % confidence interval of the mean.
-    pub ci95: f64,
+    /// Half the width of the 95 % confidence interval of the mean; null for fewer than five values, and if all are
+    /// equal.
+    pub ci95: Option<f64>,
+    /// The least difference.
+    pub least: f64,
+    /// The largest difference.
+    pub most: f64,
 }
 
 /// A policy's value of the objective.
@@ -185,9 +231,11 @@ mod tests {
         let ran = PolicyResult {
             policy: "fifo".into(),
             refused: None,
+            best: None,
             objective: Some(objective),
             metrics: Some(metrics),
             groups: vec![group],
+            flows: Vec::new(),
         };
         let reason = Some("mixed speeds".to_owned());
         let refused = PolicyResult { policy: "flex".into(), refused: reason, ..PolicyResult::default() };
@@ -199,21 +247,24 @@ mod tests {
             samples: vec!["2026-03-01".into(), "2026-03-02".into()],
             objective: Objective::default(),
             lower_bound: figure,
+            verdict: None,
             policies: vec![ran, refused],
         }
     }
 
     #[test]
     fn figures_of_every_kind_are_written_in_order() {
-        let difference = Some(Difference { mean: 0.0, sd: 0.0, ci95: 0.0 });
-        let spread = Spread { mean: 1.5, sd: 0.5, ci95: 0.75, difference };
-        let difference = serde_json::json!({ "mean": 0.0, "sd": 0.0, "ci95": 0.0 });
+        let difference = Some(Difference { mean: 0.0, sd: 0.0, ci95: None, least: 0.0, most: 0.0 });
+        let (ci95, best) = (Some(0.75), Some(true));
+        let spread = Spread { mean: 1.5, sd: 0.5, ci95, least: 1.0, most: 2.0, difference, best };
+        let difference =
+            serde_json::json!({ "mean": 0.0, "sd": 0.0, "ci95": null, "least": 0.0, "most": 0.0 });
         for (figure, expected) in [
             (Figure::Nothing, serde_json::Value::Null),
             (Figure::Number(47.0), 47.0.into()),
             (
                 Figure::Spread(spread),
-                serde_json::json!({ "mean": 1.5, "sd": 0.5, "ci95": 0.75, "difference": difference }),
+                serde_json::json!({ "mean": 1.5, "sd": 0.5, "ci95": 0.75, "least": 1.0, "most": 2.0, "difference": difference, "best": true }),
             ),
         ] {
             let text = to_json(&comparison(figure));
@@ -229,6 +280,7 @@ mod tests {
                 "samples": ["2026-03-01", "2026-03-02"],
                 "objective": { "metric": "response", "combine": "sum" },
                 "lower_bound": expected,
+                "verdict": serde_json::Value::Null,
                 "policies": [
                     { "policy": "fifo", "refused": null, "objective": objective, "metrics": metrics, "groups": [group] },
                     { "policy": "flex", "refused": "mixed speeds", "objective": null, "metrics": null },

@@ -2,6 +2,7 @@
 
 mod flags;
 mod page_rows;
+mod raw;
 mod result_writer;
 mod round;
 mod samples;
@@ -11,15 +12,16 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use slackline::import::Loaded;
-use slackline::report::{Figures, Row, comparison};
+use slackline::report::{Figures, Row, comparison, flow_chances};
 use slackline::{PolicySpec, recorded};
 
 use self::result_writer::ResultWriter;
 use self::round::Round;
-use self::samples::Samples;
+use self::samples::{Sample, Samples};
 use self::sweep::{Results, Sweep};
 use crate::args::history::HistoryFile;
 use crate::args::output::Form;
+use crate::args::seeds::Seeds;
 use crate::tables::Tables;
 use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
@@ -31,8 +33,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let shapes = args.shape.sizes();
     let is_swept = shapes.len() > 1;
     let mut columns = args.by.map_or_else(comparison::column_names, comparison::column_names_by);
-    let is_averaged = args.seeds > 1 || args.workloads.len() > 1 || args.each.is_some();
-    if is_swept && !is_averaged {
+    if is_swept {
         columns.insert(0, comparison::MACHINES);
     }
     let view = args.table.view(&args.output, &columns)?;
@@ -46,16 +47,25 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     if is_swept {
         refuse_with_sizes(args)?;
     }
-    refuse_schedules_of_several(args)?;
+    refuse_of_several(args)?;
     let past = HistoryFile::read(&args.simulation)?;
     let read = |workload: &PathBuf| input::read(workload, args.output.file());
     let sources = args.workloads.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let shapes =
         shapes.iter().map(|shape| shape.options(&tables.importers)).collect::<anyhow::Result<Vec<_>>>()?;
-    let first = args.shape.root_seed();
-    let seeds: Vec<u64> = (0..u64::from(args.seeds)).map(|k| first.wrapping_add(k)).collect();
-    let samples = Samples { sources: &sources, every: args.each, seeds: &seeds };
-    let mut of_first = Some(samples.of(&sources[0], &shapes[0], first)?);
+    let mut chances = args.seeds.clone();
+    // The chances of flows need all of them.
+    chances.seeds = chances.seeds.or(args.flows.then_some(flow_chances::ENOUGH as u32));
+    let seeds = Seeds::new(&chances, args.shape.root_seed(), &view.columns);
+    let samples = Samples { sources: &sources, every: args.each };
+    let mut of_first = Some(samples.of(&sources[0], &shapes[0], seeds.seed(0))?);
+    let is_drawn = |samples: &Vec<Sample>| samples.iter().any(Sample::depends_on_seed);
+    let is_random = args.simulation.options().draws() || of_first.as_ref().is_some_and(is_drawn);
+    if args.flows && !is_random {
+        bail!(
+            "--flows: found nothing random, so each flow has one completion, which `slackline simulate` shows"
+        );
+    }
     let loaded = of_first.as_ref().and_then(|samples| Some(&samples.first()?.loaded));
     let policies = policies(args, tables, loaded, is_swept)?;
     args.simulation.check_policies(&policies)?;
@@ -67,19 +77,17 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be created", dir.display()))?;
     }
-    let sweep = Sweep {
-        args,
-        samples: &samples,
-        shapes: &shapes,
-        policies: &policies,
-        past: &past,
-        is_shown: !is_averaged && !is_swept,
-    };
+    let sweep =
+        Sweep { args, samples: &samples, seeds: &seeds, shapes: &shapes, policies: &policies, past: &past };
     let Results { mut sizes, first_drawn } = sweep.run(of_first.take())?;
     if let Some(by) = args.by {
         refuse_without_groups(by, &sizes[0], &samples.title())?;
     }
-    let result_writer = ResultWriter { args, view: &view, policies: &policies, samples: &samples, warning };
+    let is_cut = seeds.is_cut();
+    let (view, policies, samples) = (&view, policies.as_slice(), &samples);
+    let result_writer = ResultWriter { args, view, policies, samples, is_random, is_cut, warning };
+    // Raw results are worth keeping even if nobody reads the table.
+    result_writer.write_raw(&sizes)?;
     match sizes.as_slice() {
         [only] => result_writer.write(only)?,
         several => result_writer.write_sizes(several)?,
@@ -123,8 +131,8 @@ fn refuse_without_groups(by: &str, rounds: &[Round], workload: &str) -> anyhow::
     Ok(())
 }
 
-/// Schedules are for `check`, which reads one workload as it is.
-fn refuse_schedules_of_several(args: &Compare) -> anyhow::Result<()> {
+/// Schedules are for `check`, which reads one workload as it is, and the chances of flows are over seeds of it.
+fn refuse_of_several(args: &Compare) -> anyhow::Result<()> {
     let found = match args.each {
         Some(_) => "--each",
         None if args.workloads.len() > 1 => "several workloads",
@@ -133,12 +141,18 @@ fn refuse_schedules_of_several(args: &Compare) -> anyhow::Result<()> {
     if args.schedules.is_some() {
         bail!("--schedules: found {found} with it, expected one whole workload, which `check` can read");
     }
+    if args.flows {
+        bail!(
+            "--flows: found {found} with it, expected one whole workload (--raw-flows FILE writes all flows)"
+        );
+    }
     Ok(())
 }
 
 /// What is for one cluster only.
 fn refuse_with_sizes(args: &Compare) -> anyhow::Result<()> {
     let flag = [
+        ("flows", args.flows),
         ("by", args.by.is_some()),
         ("schedules", args.schedules.is_some()),
         ("format json", args.output.form() == Form::Json),

@@ -1,5 +1,6 @@
 //! `simulate`: one policy on one workload.
 
+mod seeds;
 mod stream;
 
 use std::io;
@@ -26,9 +27,11 @@ use slackline::policy::unfinished::Unfinished;
 use slackline_model::Instance;
 use slackline_model::schedule::Clock;
 
+use self::seeds::{AllSeeds, Further};
 use crate::args::history::HistoryFile;
 use crate::args::output::{Form, SimulationForm};
 use crate::args::report::about;
+use crate::args::seeds::SeedArgs;
 use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy};
 use crate::tables::Tables;
 use crate::terminal::input::{report_diagnostics, warn_of_load};
@@ -69,6 +72,8 @@ pub(crate) struct Simulate {
     shape: Shape,
     #[command(flatten)]
     simulation: SimulationArgs,
+    #[command(flatten)]
+    seeds: SeedArgs,
     /// Read the workload during the simulation; only active flows are in memory
     ///
     /// Flows must be in the order of their releases. This works for documents in lines (.jsonl, for which it is the
@@ -103,7 +108,8 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
         return Ok(answer);
     }
     let source = input::read(&args.workload, args.output.file())?;
-    let mut loaded = source.load(&args.shape.options(&tables.importers)?)?;
+    let shape = args.shape.options(&tables.importers)?;
+    let mut loaded = source.load(&shape)?;
     report_diagnostics(&source.name, &loaded.diagnostics);
     loaded.prepare(args.simulation.grain)?;
     let (instance, seed) = (&loaded.instance, args.shape.root_seed());
@@ -127,14 +133,20 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
             return Ok(Answer::No);
         }
     };
+    let further =
+        Further { args, shape: &shape, source: &source, loaded: &loaded, past: &past, policy: &policy };
+    let all_seeds = further.run(&simulated)?;
+    let sampled = Sampled { is_one_draw: further.is_random() && all_seeds.is_none(), all_seeds };
     let certificates = certificates(args, instance, &simulated, &options)?;
     let failed = comparison::failed(&simulated.schedule);
     let unfinished = std::mem::take(&mut simulated.unfinished);
     let known = simulated.history.take();
     let page =
         collector.map(|collector| page(args, source.short_name(), &loaded, &past, &simulated, collector));
+    let page = page.map(|page| sampled.on(page));
     // What was learned is worth keeping even if the output fails.
-    let written = write(args, &view, source.short_name(), &loaded, &past, simulated, certificates.as_ref());
+    let certificates = certificates.as_ref();
+    let written = write(args, &view, source.short_name(), &loaded, &past, simulated, certificates, &sampled);
     if let (Some(file), Some(known)) = (&args.simulation.history, known) {
         past.replace(file, &known)?;
     }
@@ -145,6 +157,31 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     }
     warn_of_failed(failed, &unfinished);
     Ok(Answer::No)
+}
+
+/// The seeds that were simulated.
+struct Sampled {
+    /// Whether another seed would give another result, and there is only one.
+    is_one_draw: bool,
+    all_seeds: Option<AllSeeds>,
+}
+
+impl Sampled {
+    /// The means over all seeds; a note if there is only one draw.
+    fn text(&self, instance: &Instance, view: &View) -> String {
+        if self.is_one_draw {
+            return "one draw: --seeds 5 for intervals\n".to_owned();
+        }
+        let text = self.all_seeds.as_ref().map(|all| all.text(instance.start(), view));
+        text.unwrap_or_default()
+    }
+
+    fn on<'a>(&self, page: Page<'a>) -> Page<'a> {
+        match &self.all_seeds {
+            Some(all) if all.has_chances() => page.with_flow_chances(&all.flows),
+            _ => page,
+        }
+    }
 }
 
 impl Simulate {
@@ -299,6 +336,7 @@ fn write(
     past: &HistoryFile,
     mut simulated: Simulated,
     certificates: Option<&Certificates>,
+    sampled: &Sampled,
 ) -> anyhow::Result<()> {
     let (instance, file) = (&loaded.instance, args.output.file());
     let figures = Figures::of_simulation(&simulated);
@@ -320,6 +358,7 @@ fn write(
         SimulationForm::Of(form) => form,
         SimulationForm::Lines => {
             out::talk(summary.trim_end());
+            say(&sampled.text(instance, view));
             say(&warnings);
             return Ok(());
         }
@@ -329,6 +368,7 @@ fn write(
             let most = if args.all { usize::MAX } else { SHOWN };
             let flows = flows::table(instance, schedule, most, view);
             let summary = fitted(&summary, view.width);
+            let seeds = sampled.text(instance, view);
             let certain = certificates.map_or_else(String::new, |found| {
                 let tables =
                     report::certificates::tables(found, &simulated.choices, schedule.cost, args.all, view);
@@ -336,16 +376,21 @@ fn write(
             });
             out::text(
                 file,
-                &format!("{summary}{}\n{flows}{certain}{warnings}", flows::figures(&figures, &remarks)),
+                &format!(
+                    "{summary}{}\n{flows}{certain}{seeds}{warnings}",
+                    flows::figures(&figures, &remarks)
+                ),
             )
         }
         Form::Csv => {
             out::talk(summary.trim_end());
+            say(&sampled.text(instance, view));
             say(&warnings);
             out::text(file, &flows::csv(instance, schedule))
         }
         Form::Json => {
             out::talk(summary.trim_end());
+            say(&sampled.text(instance, view));
             say(&warnings);
             out::data(file, |out| write_schedule(out, instance, schedule, &figures, &meta))
         }

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use slackline_model::Objective;
 use slackline_trace::documents::comparison::{
-    Comparison, Difference, Figure, GroupResult, NamedValues, ObjectiveResult, PolicyResult, Workload,
+    Comparison, Difference, Figure, FlowChance, GroupResult, NamedValues, ObjectiveResult, PolicyResult,
+    Workload,
 };
 
-use super::{Figures, unit_of};
+use super::{Figures, specs, unit_of};
+use crate::report::flow_chances::FlowSeeds;
 use crate::report::number::Unit;
+use crate::report::significance::{self, Sampling, Verdict};
 use crate::report::spread::{Runs, Spread};
 
 /// The subject of a comparison.
@@ -26,24 +29,36 @@ pub struct ComparisonSubject {
     pub lower_bounds: Vec<Option<f64>>,
     /// The objective.
     pub objective: Objective,
+    /// How values were sampled.
+    pub sampling: Sampling,
 }
 
 /// The comparison document. Each policy has one set of figures per sample, and there is one lower bound per
-/// sample.
-pub fn json(about: &ComparisonSubject, all: &[Runs]) -> String {
+/// sample. `flows` are the flows of the policies, if they are asked for.
+pub fn json(about: &ComparisonSubject, all: &[Runs], flows: &[FlowSeeds]) -> String {
     let base = all.iter().find_map(|runs| runs.result.as_deref().ok()).unwrap_or_default();
-    let entry = |runs: &Runs| {
+    let every: Vec<&Runs> = all.iter().collect();
+    let verdict = Verdict::of(all, about.sampling);
+    let entry = |(place, runs): (usize, &Runs)| {
         let policy = runs.policy.clone();
         match &runs.result {
             Err(reason) => PolicyResult { policy, refused: Some(reason.clone()), ..PolicyResult::default() },
             Ok(figures) => {
-                let of = PolicyFigures { figures, base, several: about.lower_bounds.len() > 1 };
+                let of = PolicyFigures {
+                    figures,
+                    base,
+                    several: about.lower_bounds.len() > 1,
+                    all: &every,
+                    place,
+                };
                 PolicyResult {
                     policy,
                     refused: None,
+                    best: verdict.as_ref().map(|verdict| verdict.is_best[place]),
                     objective: Some(of.objective()),
                     metrics: Some(of.metrics()),
                     groups: of.groups(),
+                    flows: flows.iter().filter(|flow| flow.policy == runs.policy).map(flow_chance).collect(),
                 }
             }
         }
@@ -52,7 +67,7 @@ pub fn json(about: &ComparisonSubject, all: &[Runs]) -> String {
         [only] => only.map_or(Figure::Nothing, Figure::Number),
         several => {
             let spread = Spread::of(&several.iter().flatten().copied().collect::<Vec<_>>());
-            spread.map_or(Figure::Nothing, |own| figure(own, None))
+            spread.map_or(Figure::Nothing, |own| figure(own, None, None))
         }
     };
     slackline_trace::to_json(&Comparison {
@@ -63,14 +78,44 @@ pub fn json(about: &ComparisonSubject, all: &[Runs]) -> String {
         samples: about.samples.clone(),
         objective: about.objective,
         lower_bound,
-        policies: all.iter().map(entry).collect(),
+        verdict: verdict.as_ref().map(Verdict::sentence),
+        policies: all.iter().enumerate().map(entry).collect(),
     })
 }
 
-fn figure(own: Spread, difference: Option<Spread>) -> Figure {
-    let Spread { mean, sd, ci95 } = own;
-    let difference = difference.map(|Spread { mean, sd, ci95 }| Difference { mean, sd, ci95 });
-    Figure::Spread(slackline_trace::documents::comparison::Spread { mean, sd, ci95, difference })
+fn figure(own: Spread, difference: Option<Spread>, best: Option<bool>) -> Figure {
+    let ci95 = own.shown_half();
+    let Spread { mean, sd, least, most, .. } = own;
+    let difference = difference.map(|to| {
+        let ci95 = to.shown_half();
+        let Spread { mean, sd, least, most, .. } = to;
+        Difference { mean, sd, ci95, least, most }
+    });
+    Figure::Spread(slackline_trace::documents::comparison::Spread {
+        mean,
+        sd,
+        ci95,
+        least,
+        most,
+        difference,
+        best,
+    })
+}
+
+fn flow_chance(flow: &FlowSeeds) -> FlowChance {
+    let finite = |share: f64| Some(flow.quantile(share)).filter(|value| value.is_finite());
+    let interval = flow.chance_interval();
+    FlowChance {
+        flow: flow.flow.clone(),
+        seeds: flow.completions.len() as u64,
+        deadline: flow.deadline,
+        chance: flow.chance(),
+        chance_low: interval.map(|interval| interval.0),
+        chance_high: interval.map(|interval| interval.1),
+        p10: finite(0.1),
+        p50: finite(0.5),
+        p90: finite(0.9),
+    }
 }
 
 /// The figures of one policy for each sample, and those of the first policy.
@@ -78,14 +123,23 @@ struct PolicyFigures<'a> {
     figures: &'a [Figures],
     base: &'a [Figures],
     several: bool,
+    /// All policies, and which of them this one is.
+    all: &'a [&'a Runs],
+    place: usize,
 }
 
 impl PolicyFigures<'_> {
+    /// Whether the policy cannot be told from the best one; `None` for metrics without a direction.
+    fn is_best(&self, name: &str, get: &dyn Fn(&Figures) -> Option<f64>) -> Option<bool> {
+        let direction = specs().iter().find(|spec| spec.name == name)?.best()?;
+        significance::best(self.all, get, Some(direction)).get(self.place).copied()
+    }
+
     fn figure(&self, name: &str, get: &dyn Fn(&Figures) -> Option<f64>) -> Figure {
         if self.several {
             let own = Spread::over(self.figures, get);
             return own.map_or(Figure::Nothing, |own| {
-                figure(own, Spread::of_differences(self.figures, self.base, get))
+                figure(own, Spread::of_differences(self.figures, self.base, get), self.is_best(name, get))
             });
         }
         match self.figures.first().and_then(get) {
@@ -120,8 +174,7 @@ impl PolicyFigures<'_> {
             let metric = |&(name, _): &(&'static str, Option<f64>)| {
                 let get = |figures: &Figures| {
                     let same = |other: &&super::Group| other.by == group.by && other.name == group.name;
-                    let found = figures.groups.iter().find(same)?;
-                    found.metrics.iter().find(|(known, _)| *known == name)?.1
+                    figures.groups.iter().find(same)?.metric(name)
                 };
                 (name.to_owned(), self.figure(name, &get))
             };

@@ -24,6 +24,13 @@ pub struct Group {
     pub metrics: Named,
 }
 
+impl Group {
+    /// The metric of this name.
+    pub(super) fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.iter().find(|(known, _)| *known == name)?.1
+    }
+}
+
 /// The groups of a workload with their metrics, from the facts about each flow. Pools are in document order,
 /// users in alphabetical order, and size classes in ascending order. A flow without a pool or a user is in no
 /// such group. If there is only one size class, it is omitted. O(flows · groups).

@@ -3,26 +3,46 @@
 
 use super::{Figures, Row, shown_names};
 use crate::recorded::DISTANCE;
+use crate::report::names;
 use crate::report::number::{Unit, duration, number, signed_percent};
+use crate::report::spread::{Interval, Runs, Spread};
 use crate::simulate::Crowding;
 
 /// The fraction of the makespan from which on crowding is reported.
 const CROWDED: f64 = 0.1;
 
-/// The difference between each simulation and the recording, one line each; empty without a recording.
-pub fn distances(rows: &[Row]) -> String {
-    let line = |(row, name): (&Row, String)| {
-        let [mean, p95, makespan] = DISTANCE.map(|name| row.result.as_ref().ok()?.metric(name));
-        let [mean, p95] = [mean?, p95?].map(|share| number(share, Unit::Percent));
-        Some(format!("  {name}: {mean} (95th percentile {p95}), makespan {}\n", signed_percent(makespan?)))
+/// The error of the simulation: the differences between the cluster's own scheduler and the recorded run, with their
+/// intervals; empty without both.
+pub fn distances(all: &[Runs]) -> String {
+    let names = names::shown(all.iter().map(|runs| runs.policy.as_str()));
+    let line = |(runs, name): (&Runs, String)| {
+        let spread = |metric: &'static str| {
+            Spread::over(runs.result.as_deref().unwrap_or_default(), &|figures| figures.metric(metric))
+        };
+        let [mean, p95, makespan] = DISTANCE.map(spread);
+        let percent = |share: f64| number(share, Unit::Percent);
+        let [mean, p95] = [mean?, p95?].map(|spread| percent(spread.mean) + &band(&spread, percent));
+        let makespan = makespan?;
+        let makespan = signed_percent(makespan.mean) + &band(&makespan, signed_percent);
+        Some(format!("  {name}: {mean}, 95th percentile {p95}; makespan {makespan}\n"))
     };
-    let lines: String = rows.iter().zip(shown_names(rows)).filter_map(line).collect();
+    let lines: String = all.iter().zip(names).filter_map(line).collect();
     if lines.is_empty() {
         return lines;
     }
     format!(
         "simulation error: mean difference to the recorded completion, relative to the response time\n{lines}"
     )
+}
+
+/// ` (11.0 to 14.8 %)`: the 95 % interval of a mean, or the range of few values.
+fn band(spread: &Spread, text: fn(f64) -> String) -> String {
+    let (from, to) = match spread.interval() {
+        Interval::None => return String::new(),
+        Interval::Half(half) => (spread.mean - half, spread.mean + half),
+        Interval::Range(least, most) => (least, most),
+    };
+    format!(" ({} to {})", text(from).trim_end_matches(" %"), text(to))
 }
 
 /// The policies under which ApplicationMasters held most slots for at least a tenth of the makespan, one line

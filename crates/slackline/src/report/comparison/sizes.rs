@@ -2,6 +2,7 @@
 
 use super::{Row, crowding, metric_columns, notes, records};
 use crate::report::number::{Unit, counted};
+use crate::report::significance::Sampling;
 use crate::report::spread::{self, Runs};
 use crate::report::table::{Column, Table, View};
 
@@ -22,7 +23,7 @@ pub const MACHINES: &str = "machines";
 pub fn table_of_sizes(sizes: &[OnSize<Row>], view: &View) -> String {
     let rows: Vec<Row> = sizes.iter().flat_map(|size| size.policies.clone()).collect();
     let machines: Vec<Option<f64>> = of_each(sizes).map(|machines| Some(machines.into())).collect();
-    let mut columns = metric_columns(&rows, |_| None);
+    let mut columns = metric_columns(&rows, |_| Vec::new());
     columns.insert(0, Column::numbers(MACHINES, &machines, Unit::Count).key());
     let named = sizes.iter().flat_map(|size| {
         let name =
@@ -33,11 +34,10 @@ pub fn table_of_sizes(sizes: &[OnSize<Row>], view: &View) -> String {
     Table::of(columns).render(view) + &notes(&named) + &crowding(&named)
 }
 
-/// Two tables for each size: means, and paired differences to the first policy. `sample` is the word for one
-/// sample.
-pub fn spreads_of_sizes(sizes: &[OnSize<Runs>], sample: &str, view: &View) -> String {
+/// Two tables for each size: means, and paired differences to the first policy.
+pub fn spreads_of_sizes(sizes: &[OnSize<Runs>], sampling: Sampling, view: &View) -> String {
     let one = |size: &OnSize<Runs>| {
-        let table = spread::table(&size.policies, sample, view);
+        let table = spread::table(&size.policies, sampling, view);
         format!("{}\n{table}", counted(size.machines.into(), "machine"))
     };
     sizes.iter().map(one).collect::<Vec<_>>().join("\n")

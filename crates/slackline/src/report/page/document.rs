@@ -16,7 +16,7 @@ use super::workload::Workload;
 use crate::import::RecordedOptions;
 use crate::report::comparison::{Row, unit_of};
 use crate::report::number::{NOTHING, number};
-use crate::report::page::best_policy::Least;
+use crate::report::page::best_policy::Answer;
 
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
@@ -30,7 +30,7 @@ pub(super) struct Document<'a> {
     pub(super) head: String,
     pub(super) made: OriginFields<'a>,
     pub(super) objective: String,
-    pub(super) least: Option<Least>,
+    pub(super) answer: Option<Answer>,
     /// Remarks on the accuracy of the figures, one per line.
     pub(super) reliability: Vec<String>,
     pub(super) clock: Option<Clock>,

@@ -10,10 +10,12 @@ use super::columns::{NONE, Table};
 use crate::capacity::Capacity;
 use crate::report::capacity::{SearchQuestion, entry, metrics, outcome, tried_columns};
 use crate::report::comparison::{OnSize, Row, shown_names, unit_of};
+use crate::report::flow_chances::{self, FlowSeeds};
 use crate::report::headline;
 use crate::report::names::shown_alone;
 use crate::report::number::{Unit, duration, number};
-use crate::report::spread::{Runs, means};
+use crate::report::significance::Sampling;
+use crate::report::spread::{self, Runs, means};
 use crate::report::table::Column;
 use crate::report::tuning::{answer, compared_columns, gains, headlines};
 use crate::tune::{Choice, Request, Tuned};
@@ -91,14 +93,23 @@ impl Page<'_> {
         self.extras.tables.push(Titled { title: title.to_owned(), table: Table::of(columns) });
     }
 
-    /// Adds means over several samples. `sample` is the word for one sample (`seed`, `day`). The charts show
-    /// the first sample, whose name is `first` if it has one.
+    /// Adds means over several samples. The charts show the first sample, whose name is `first` if it has one.
     #[must_use]
-    pub fn with_samples(mut self, all: &[Runs], sample: &'static str, first: Option<&str>) -> Self {
-        self.table(&format!("All {sample}s: means ± half their 95 % interval"), means(all).into_columns());
-        self.samples = Some((all.to_vec(), sample));
+    pub fn with_samples(mut self, all: &[Runs], sampling: Sampling, first: Option<&str>) -> Self {
+        let sample = sampling.word;
+        let n = all.iter().filter_map(|runs| Some(runs.result.as_ref().ok()?.len())).max().unwrap_or(0);
+        self.table(&format!("All {n} {sample}s: {}", spread::legend(n)), means(all).into_columns());
+        self.samples = Some((all.to_vec(), sampling));
         let first = first.map_or_else(String::new, |name| format!(", {name}"));
         self.with_note(format!("The charts and the table of flows show the first {sample}{first}."))
+    }
+
+    /// Adds the chance of each flow to meet its deadline, and its completion over the seeds.
+    #[must_use]
+    pub fn with_flow_chances(mut self, flows: &[FlowSeeds]) -> Self {
+        let columns = flow_chances::columns(flows, self.instance.start());
+        self.table("Flows over all seeds: chance to meet the deadline, completion", columns);
+        self
     }
 
     /// Adds the results of policies on clusters of several sizes. The charts show the first size.

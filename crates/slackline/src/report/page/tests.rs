@@ -96,7 +96,7 @@ fn a_page_has_the_numbers_of_the_table_and_the_times_of_the_schedule() {
     let columns = document["table"]["columns"].as_array().unwrap();
     let shown = || columns.iter().filter(|column| column["shown"] == true);
     let names = shown().map(|column| column["name"].as_str().unwrap().to_owned()).collect();
-    let table = comparison::table(&rows, &View { columns: names, ..View::default() });
+    let table = comparison::table(&rows, Sampling::EXACT, &View { columns: names, ..View::default() });
     for column in shown() {
         for text in column["texts"].as_array().unwrap() {
             assert!(table.contains(text.as_str().unwrap()), "{text} of {} in\n{table}", column["name"]);

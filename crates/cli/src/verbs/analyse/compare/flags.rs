@@ -7,7 +7,9 @@ use clap::builder::PossibleValue;
 use slackline::import::PieceSpan;
 use slackline::report::comparison;
 
+use super::raw;
 use crate::args::listed::NamedValue;
+use crate::args::seeds::SeedArgs;
 use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy, value};
 
 #[derive(Args, Debug)]
@@ -15,7 +17,8 @@ use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, 
 Examples:
   slackline compare examples/nightly.toml
   slackline compare examples/nightly.toml -p fifo,fair:by=flow,edf
-  slackline compare examples/nightly.toml --jitter 0.3 --seeds 10
+  slackline compare examples/nightly.toml --jitter 0.3
+  slackline compare examples/nightly.toml --jitter 0.3 --seeds 20 --flows
   slackline compare examples/nightly.toml -p all --timeout 5m
   slackline compare examples/nightly.toml -p fair,edf --machines 6,8,10
   slackline compare trace.tsv --by size --machines 600 --slots 3 --deadlines 3
@@ -23,9 +26,12 @@ Examples:
   slackline compare monday.swf tuesday.swf wednesday.swf -p fifo,fair
 
 The gap is the difference between the cost and a lower bound on the cost of any schedule: no policy can be \
-better by more. On a terminal each policy is shown as soon as it ends. With --seeds, figures are means ± half their 95 % interval, \
-a rank is the mean of the ranks by cost, and differences to the first policy are paired by seed. The same applies to several \
-workloads, and to the days of --each. With several --machines there is a \
+better by more. On a terminal each policy is shown as soon as it ends. Where anything is drawn (task times, a profile, \
+--noise, --jitter, --crash-rate), at least 5 seeds are simulated, until the 95 % interval of each difference is at most 2 % of \
+the value, at most 20. Every policy gets the same draws, so differences to the first policy are paired by seed. Rows \
+that cannot be told from the best one share its mark. Of several workloads, and of the days of --each, each is one \
+sample, with the mean of its seeds. Rank: fewer missed deadlines, then less tardiness in total; without deadlines, less \
+cost. With several --machines there is a \
 row for each size and policy (with --seeds a table for each size). The deadlines of --deadlines F are then those of the largest cluster, \
 for all sizes. A --history is only read, so every simulation starts with the same one.")]
 pub(crate) struct Compare {
@@ -54,11 +60,8 @@ pub(crate) struct Compare {
     pub(super) shape: Shape,
     #[command(flatten)]
     pub(super) simulation: SimulationArgs,
-    /// Number of seeds to average over
-    ///
-    /// Each seed gives other random numbers. Figures are means with 95 % intervals, and differences are paired by seed.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value::whole::<u32>(1, 10_000), help_heading = "Simulation")]
-    pub(super) seeds: u32,
+    #[command(flatten)]
+    pub(super) seeds: SeedArgs,
     /// Cut the workload into days, weeks or other pieces, and average over them
     ///
     /// day, week, or a duration such as 6h. A piece has the flows that are released in it. Days are from midnight
@@ -79,6 +82,17 @@ pub(crate) struct Compare {
     pub(super) by: Option<&'static str>,
     #[command(flatten)]
     pub(super) table: TableArgs,
+    /// Show each flow: its chance to meet its deadline, and its completion
+    ///
+    /// The chance, the median and the 80 % interval of the completion are over the seeds, from 20 on (--seeds 20).
+    #[arg(long, conflicts_with = "by", help_heading = "Output")]
+    pub(super) flows: bool,
+    /// Write a row for each file, seed and policy to FILE (.csv or .jsonl)
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = raw::file, help_heading = "Output")]
+    pub(super) raw: Option<PathBuf>,
+    /// Write a row for each flow of each file, seed and policy to FILE (.csv or .jsonl)
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = raw::file, help_heading = "Output")]
+    pub(super) raw_flows: Option<PathBuf>,
     /// Write every schedule as DIR/POLICY.json
     ///
     /// Each file is written when its policy ends. Without this option no schedule is kept, which takes less memory.
@@ -95,4 +109,11 @@ fn group() -> NamedValue<&'static str> {
         _ => PossibleValue::new(by),
     };
     NamedValue::of("group", comparison::GROUPS.map(|by| (name(by), by)))
+}
+
+impl Compare {
+    /// Whether results of single flows are asked for.
+    pub(super) fn needs_flows(&self) -> bool {
+        self.flows || self.raw_flows.is_some()
+    }
 }

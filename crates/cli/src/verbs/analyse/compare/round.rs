@@ -1,5 +1,6 @@
 //! Runs all policies on one sample and one cluster, side by side.
 
+use std::rc::Rc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +13,7 @@ use slackline::report::number::{Unit, number};
 use slackline::report::page::Drawn;
 use slackline::report::{self, Figures, Row, comparison, headline, write_schedule};
 use slackline::simulate::{FinalRow, SimulateError};
-use slackline_model::schedule::{Clock, TaskRows};
+use slackline_model::schedule::{Clock, FlowRow, TaskRows};
 use slackline_model::{Instance, Objective};
 use slackline_trace::Meta;
 
@@ -30,7 +31,7 @@ pub(super) struct Setting<'a> {
     pub(super) args: &'a Compare,
     pub(super) source: &'a Source,
     pub(super) seed: u64,
-    /// The name of the sample, where there are several.
+    /// The name of the file or piece, where there are several.
     pub(super) name: Option<String>,
     pub(super) past: &'a HistoryFile,
     pub(super) policies: &'a [PolicySpec],
@@ -39,12 +40,15 @@ pub(super) struct Setting<'a> {
     pub(super) late: &'a [AtomicBool],
     /// Whether policies are shown as they end.
     pub(super) is_shown: bool,
+    /// Whether there is only one seed.
+    pub(super) is_one_seed: bool,
 }
 
 /// The results of one sample on one cluster.
 pub(super) struct Round {
-    /// Which sample, where they are files or pieces.
+    /// Which file or piece, where there are several.
     pub(super) name: Option<String>,
+    pub(super) seed: u64,
     pub(super) machines: u32,
     /// The number of its flows, and the cluster.
     pub(super) flows: u64,
@@ -58,16 +62,18 @@ pub(super) struct Round {
     pub(super) options: RecordedOptions,
     /// The data of the page for each policy, if this round is drawn.
     pub(super) drawn: Vec<Option<Drawn>>,
+    /// The flows of each policy that ran, if they are asked for, and the workload that they are of.
+    pub(super) flows_of: Option<(Rc<Sample>, Vec<Vec<FlowRow>>)>,
 }
 
 /// Runs all policies on one sample, which are those from `base` on of all runs.
 pub(super) fn round(
     setting: &Setting<'_>,
-    sample: &Sample,
+    sample: &Rc<Sample>,
     base: usize,
     is_drawn: bool,
 ) -> anyhow::Result<Round> {
-    let Sample { loaded, bound, .. } = sample;
+    let Sample { loaded, bound, .. } = sample.as_ref();
     let Setting { args, source, past, policies, progress, late, seed, .. } = *setting;
     let instance = &loaded.instance;
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
@@ -115,8 +121,12 @@ pub(super) fn round(
     let is_exact = options.clock() == Clock::Exact;
     let mut options = loaded.options.clone();
     args.simulation.options().record(&mut options, past.sha256.as_deref());
+    let flows =
+        |one: &Compared| one.result.as_ref().map_or_else(|_| Vec::new(), |ran| ran.schedule.flows.clone());
+    let flows_of = args.needs_flows().then(|| (Rc::clone(sample), compared.iter().map(flows).collect()));
     Ok(Round {
         name: setting.name.clone(),
+        seed,
         machines: instance.cluster().n_machines(),
         flows: instance.flows().len() as u64,
         cluster: headline::cluster(instance),
@@ -127,17 +137,19 @@ pub(super) fn round(
         objective_text: headline::objective_of(instance),
         options,
         drawn: page_rows.map_or_else(Vec::new, PageRows::into_drawn),
+        flows_of,
     })
 }
 
-/// The row of each policy, with its difference to the recorded execution, if there is one.
+/// The row of each policy; the cluster's own scheduler with its difference to the recorded execution, if there is
+/// one, which is the error of the simulation. Other policies are meant to differ.
 fn rows(setting: &Setting<'_>, instance: &Instance, compared: &[Compared]) -> Vec<Row> {
     let is_recorded = |one: &&Compared| one.policy.name() == recorded::NAME;
     let recorded = compared.iter().find(is_recorded).and_then(|one| Some(&one.result.as_ref().ok()?.flows));
     let row = |one: &Compared| {
         let mut row = setting.row(instance, one);
         if let (Some(recorded), Ok(simulated), Ok(figures)) = (recorded, &one.result, &mut row.result)
-            && !is_recorded(&one)
+            && recorded::is_own_scheduler(&one.policy)
         {
             let distance = Distance::between(instance, recorded, &simulated.flows);
             figures.metrics.extend(distance.into_iter().flat_map(Distance::entries));
@@ -173,7 +185,7 @@ impl Setting<'_> {
     /// Writes the schedule of one policy, if requested; then drops its rows.
     fn keep(&self, loaded: &Loaded, seed: u64, compared: &mut Compared) -> anyhow::Result<()> {
         let (Some(dir), Ok(simulated)) = (&self.args.schedules, &mut compared.result) else { return Ok(()) };
-        let suffix = if self.args.seeds > 1 { format!("-seed{seed}") } else { String::new() };
+        let suffix = if self.is_one_seed { String::new() } else { format!("-seed{seed}") };
         let file = dir.join(format!("{}{suffix}.json", compared.policy.file_name()));
         let figures = Figures::of_simulation(simulated);
         let mut options = loaded.options.clone();

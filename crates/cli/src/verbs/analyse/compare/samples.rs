@@ -1,5 +1,5 @@
-//! The samples that figures are averaged over: seeds, files, and pieces of a workload such as its days. Each
-//! is simulated by itself, from an empty cluster.
+//! The samples that figures are averaged over: files, and pieces of a workload such as its days, or else seeds.
+//! Each is simulated by itself, from an empty cluster.
 
 use slackline::import::{ImportError, Loaded, PieceSpan, Source, WorkloadOptions};
 use slackline::report::number::counted;
@@ -12,7 +12,6 @@ pub(super) struct Samples<'a> {
     pub(super) sources: &'a [Source],
     /// How workloads are cut, if they are.
     pub(super) every: Option<PieceSpan>,
-    pub(super) seeds: &'a [u64],
 }
 
 /// A workload, or a piece of one. Samples that differ only in the seed of the simulation share it.
@@ -39,10 +38,10 @@ impl Samples<'_> {
 
     /// What one of them is called.
     pub(super) fn word(&self) -> &'static str {
-        match (self.sources, self.every, self.seeds) {
-            (_, None, [_]) if self.sources.len() > 1 => "file",
-            ([_], Some(every), [_]) => every.word(),
-            ([_], None, _) => spread::SEED,
+        match (self.sources, self.every) {
+            ([_], Some(every)) => every.word(),
+            ([_], None) => spread::SEED,
+            (_, None) => "file",
             _ => "sample",
         }
     }
@@ -68,12 +67,10 @@ impl Samples<'_> {
         pieces.into_iter().map(sample).collect()
     }
 
-    /// The file or the piece, where there are several; with the seed, where there are several of those too.
-    pub(super) fn name(&self, source: &Source, sample: &Sample, seed: u64) -> Option<String> {
-        let piece = sample.piece.clone();
+    /// The file or the piece, where there are several.
+    pub(super) fn name(&self, source: &Source, sample: &Sample) -> Option<String> {
         let file = (self.sources.len() > 1).then(|| source.short_name().to_owned());
-        let seed = (self.are_named() && self.seeds.len() > 1).then(|| format!("seed {seed}"));
-        let parts: Vec<String> = [file, piece, seed].into_iter().flatten().collect();
+        let parts: Vec<String> = [file, sample.piece.clone()].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
