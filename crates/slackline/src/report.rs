@@ -22,6 +22,8 @@ pub mod bounds;
 pub mod capacity;
 pub mod certificates;
 pub mod comparison;
+#[cfg(test)]
+mod coverage;
 pub mod explain;
 pub mod flow_chances;
 pub mod flows;

@@ -320,7 +320,7 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     columns: Vec<String>,
     /// Order rows by this column; -NAME: largest first
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    #[arg(long, hide_short_help = true, value_name = "NAME", allow_hyphen_values = true)]
     sort: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use clap::Args;
-use slackline::report::spread::{Runs, is_precise};
+use slackline::report::spread::{Runs, SEEDS_MOST, SEEDS_STEP, is_enough};
 
 use super::value;
 use crate::terminal::clock::Stopwatches;
@@ -22,11 +22,6 @@ pub(crate) struct SeedArgs {
     #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero)]
     pub(crate) budget: Option<f64>,
 }
-
-/// By default differences are looked at after each so many seeds, where anything is random.
-const STEP: u32 = 5;
-/// By default at most this many.
-const MOST: u32 = 20;
 
 /// The seeds of a simulation: a given number, or as many as make differences precise.
 pub(crate) struct Seeds<'a> {
@@ -54,7 +49,7 @@ impl<'a> Seeds<'a> {
 
     /// At most this many seeds are simulated where anything is random.
     pub(crate) fn most(&self) -> u32 {
-        self.args.seeds.unwrap_or(MOST)
+        self.args.seeds.unwrap_or(SEEDS_MOST)
     }
 
     /// Whether `n` seeds of a file are enough. `all` are the results of its seeds; `None` if further seeds make nothing
@@ -67,15 +62,15 @@ impl<'a> Seeds<'a> {
             self.is_cut.set(true);
             return true;
         }
-        if self.args.seeds.is_some() || n % STEP != 0 {
+        if self.args.seeds.is_some() {
             return false;
         }
-        all.is_none_or(|all| is_precise(&all(), self.columns))
+        is_enough(n, || all.map_or_else(Vec::new, |all| all()), self.columns)
     }
 
     /// How many seeds to simulate after `n` before they are looked at again.
     pub(crate) fn to_next_step(&self, n: u32) -> u32 {
-        let next = (n / STEP + 1) * STEP;
+        let next = (n / SEEDS_STEP + 1) * SEEDS_STEP;
         next.min(self.most()).saturating_sub(n)
     }
 

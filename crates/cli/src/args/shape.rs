@@ -44,7 +44,7 @@ pub(crate) struct Shape {
     #[arg(long, value_name = "METRIC", value_parser = value::metric(), help_heading = "Objective")]
     pub(crate) metric: Option<Metric>,
     /// Objective: sum or maximum of the costs
-    #[arg(long, value_name = "HOW", value_parser = value::combine(), help_heading = "Objective")]
+    #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = value::combine(), help_heading = "Objective")]
     pub(crate) combine: Option<Combine>,
     /// Use or ignore the weights of flows
     #[arg(long, hide_short_help = true, value_name = "WHETHER", value_parser = value::weights(), help_heading = "Objective")]

@@ -79,7 +79,9 @@ fn days_of_a_week_are_averaged_over_and_paired() {
     assert!((mean(&cut, 2, "mean_response") - expected).abs() < 1e-9);
     let csv = done(&[&["compare"][..], &names, &policies, &["--format", "csv"]].concat());
     assert!(
-        csv.starts_with("policy,metric,files,mean,sd,ci95,difference,difference_ci95,refused\n"),
+        csv.starts_with(
+            "policy,metric,files,mean,sd,ci95,least,most,difference,difference_ci95,best,refused\n"
+        ),
         "{csv}"
     );
     let table = done(&[&["compare"][..], &names, &policies].concat());
@@ -99,10 +101,11 @@ fn seeds_and_days_and_sizes_go_together() {
     let table = done(&[&["compare", text(&week)][..], &both].concat());
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("4 samples from 2026-03-02 22:00:00, seed 0 to 2026-03-03 22:00:00, seed 1"),
+        words.contains("2 pieces from 2026-03-02 22:00:00 to 2026-03-03 22:00:00")
+            && words.contains("with the mean of 2 seeds: means and ranges"),
         "{table}"
     );
-    assert!(table.contains("sample by sample") && table.contains("week.toml: 8 flows"), "{table}");
+    assert!(table.contains("piece by piece") && table.contains("week.toml: 8 flows"), "{table}");
     let sizes = ["--each", "day", "--machines", "2,3", "-p", "fifo,fair"];
     let table = done(&[&["compare", text(&week)][..], &sizes].concat());
     assert!(table.contains("on 2 machines") && table.contains("\n3 machines\n"), "{table}");
@@ -112,7 +115,7 @@ fn seeds_and_days_and_sizes_go_together() {
     done(&["compare", text(&week), "--each", "day", "-p", "fifo,fair", "--report", text(&page)]);
     let page = data(&page);
     assert!(page.contains("The charts and the table of flows show the first day, 2026-03-02."));
-    assert!(page.contains("mean of all days"));
+    assert!(page.contains("All 2 days: means and ranges"));
 }
 
 #[test]

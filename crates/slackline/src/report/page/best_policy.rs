@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn the_verdict_comes_with_the_cost_and_its_bound() {
         let found = said(&[("fifo", Some(300.0)), ("edf", None), ("flex", Some(100.0))], Some(0.0844));
-        let expected = "flex has the least cost; fifo is worse by 200 %. flex costs 100.0 (makespan, s); at most 8.5 % above the least possible cost.";
+        let expected = "flex has the least cost; fifo is worse by 200.0 %. flex costs 100.0 (makespan, s); at most 8.5 % above the least possible cost.";
         assert_eq!(found.as_deref(), Some(expected));
         assert_eq!(said(&[("fifo", Some(3.0))], None).as_deref(), Some("fifo costs 3.00 (makespan, s)."));
         assert_eq!(said(&[("fifo", None)], None), None);

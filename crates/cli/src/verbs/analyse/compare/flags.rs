@@ -95,8 +95,9 @@ pub(crate) struct Compare {
     pub(super) raw_flows: Option<PathBuf>,
     /// Write every schedule as DIR/POLICY.json
     ///
-    /// Each file is written when its policy ends. Without this option no schedule is kept, which takes less memory.
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    /// Each file is written when its policy ends. Of several seeds it has the first one; with --seeds N all are written,
+    /// as DIR/POLICY-seedK.json. Without this option no schedule is kept, which takes less memory.
+    #[arg(long, hide_short_help = true, value_name = "DIR", help_heading = "Output")]
     pub(super) schedules: Option<PathBuf>,
     #[command(flatten)]
     pub(super) report: ReportArgs,

@@ -40,8 +40,8 @@ pub(super) struct Setting<'a> {
     pub(super) late: &'a [AtomicBool],
     /// Whether policies are shown as they end.
     pub(super) is_shown: bool,
-    /// Whether there is only one seed.
-    pub(super) is_one_seed: bool,
+    /// Whether schedules of this seed are written, if any are.
+    pub(super) keeps: bool,
 }
 
 /// The results of one sample on one cluster.
@@ -106,7 +106,7 @@ pub(super) fn round(
     let report_progress = |k: usize, done: u64| progress.at(base + k, done);
     let how = SideBySide {
         threads: args.threads.map_or_else(processors, usize::from),
-        schedules: args.schedules.is_some(),
+        schedules: args.schedules.is_some() && setting.keeps,
         progress: &report_progress,
         cancel: &cancel,
         ended: &report_end,
@@ -184,8 +184,12 @@ impl Setting<'_> {
 
     /// Writes the schedule of one policy, if requested; then drops its rows.
     fn keep(&self, loaded: &Loaded, seed: u64, compared: &mut Compared) -> anyhow::Result<()> {
-        let (Some(dir), Ok(simulated)) = (&self.args.schedules, &mut compared.result) else { return Ok(()) };
-        let suffix = if self.is_one_seed { String::new() } else { format!("-seed{seed}") };
+        let (Some(dir), Ok(simulated), true) = (&self.args.schedules, &mut compared.result, self.keeps)
+        else {
+            return Ok(());
+        };
+        let is_one_of = self.args.seeds.seeds.is_some_and(|seeds| seeds > 1);
+        let suffix = if is_one_of { format!("-seed{seed}") } else { String::new() };
         let file = dir.join(format!("{}{suffix}.json", compared.policy.file_name()));
         let figures = Figures::of_simulation(simulated);
         let mut options = loaded.options.clone();

@@ -122,8 +122,9 @@ impl Sweep<'_> {
             let name = samples.name(source, sample);
             let is_shown = !is_averaged && self.shapes.len() == 1;
             let progress = &progress;
+            let keeps = args.seeds.seeds.is_some() || seed == self.seeds.seed(0);
             let setting =
-                Setting { args, source, seed, name, past, policies, progress, late, is_shown, is_one_seed };
+                Setting { args, source, seed, name, past, policies, progress, late, is_shown, keeps };
             let is_drawn = args.report.is_asked() && results.first_drawn.is_none();
             if is_drawn {
                 results.first_drawn = Some(Rc::clone(sample));

@@ -104,7 +104,11 @@ impl AllSeeds {
         let cut = if self.is_cut { " (--budget ended the sampling)" } else { "" };
         let seeds = counted(n as u64, "seed");
         let means = spread::means(std::slice::from_ref(&self.runs)).render(&plain);
-        let head = format!("\n{seeds} from {}{cut}: {}\n{means}", self.first, spread::legend(n));
+        let head = format!(
+            "\n{seeds} from {first}{cut}: {}; the schedule and what is above are of seed {first}\n{means}",
+            spread::legend(n),
+            first = self.first
+        );
         if !self.has_chances() {
             return head;
         }
