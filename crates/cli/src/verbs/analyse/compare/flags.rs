@@ -26,8 +26,7 @@ The gap is the difference between the cost and a lower bound on the cost of any 
 better by more. On a terminal each policy is shown as soon as it ends. With --seeds, figures are means ± half their 95 % interval, \
 a rank is the mean of the ranks by cost, and differences to the first policy are paired by seed. The same applies to several \
 workloads, and to the days of --each. With several --machines there is a \
-row for each size and policy (with --seeds a table for each size). The deadlines of --deadlines F are then those of the largest cluster, \
-for all sizes. A --history is only read, so every simulation starts with the same one.")]
+row for each size and policy (with --seeds a table for each size). The deadlines of --deadlines F are the same for all sizes. A --history is only read, so every simulation starts with the same one.")]
 pub(crate) struct Compare {
     /// Workload document or trace; - for standard input
     ///

@@ -173,6 +173,8 @@ impl ResultWriter<'_> {
             samples: rounds.iter().filter_map(|round| round.name.clone()).collect(),
             lower_bounds: rounds.iter().map(|round| round.bound).collect(),
             objective: first.objective,
+            is_weighted: first.is_weighted,
+            not_modelled: first.not_modelled.clone(),
         }
     }
 
