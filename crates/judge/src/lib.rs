@@ -22,8 +22,8 @@
 //! - `inputs`: the distance of tasks from their input, and their wait for slots near it;
 //! - `guarantee`, `minima`: promised slots;
 //! - `plan`: the same rules for allocations;
-//! - `summary`, [`metrics`](mod@metrics), `totals`, `claims`: the results that follow from the rows, and the
-//!   claims;
+//! - `summary`, [`metrics`](mod@metrics), `time_alone`, `totals`, `claims`: the results that follow from the
+//!   rows, and the claims;
 //! - [`stream`]: the same checks for rows that come one by one; [`open_stream`]: also for flows that come one
 //!   by one.
 //!
@@ -51,6 +51,7 @@ mod speculation;
 mod startups;
 pub mod stream;
 mod summary;
+mod time_alone;
 mod tolerance;
 mod totals;
 pub mod violation;
@@ -168,7 +169,7 @@ fn check_tasks(
         minima::check(&ledger, &progress, failed, &mut first);
     }
     first.into_result()?;
-    Ok(summary::of_tasks(&ledger, &progress))
+    Ok(summary::of_tasks(&ledger, &progress, &schedule.policy))
 }
 
 /// Checks task rows flow by flow. On generic slots, the early reduces of all flows count together.

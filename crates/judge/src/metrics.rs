@@ -51,8 +51,8 @@ define_metrics! {
     mean_slowdown,
     /// Maximum of response over time alone on the cluster.
     max_slowdown,
-    /// Mean of response over time alone on the cluster, or over 10 s if that is longer, so that flows of
-    /// milliseconds do not dominate; 0 for a flow without work.
+    /// Mean of max(1, response / max(time alone, 10 s)); 0 for a flow without work (Feitelson, Metrics for
+    /// parallel job scheduling and their convergence, JSSPP 2001).
     mean_bounded_slowdown,
     /// Maximum of the bounded slowdown.
     max_bounded_slowdown,

@@ -177,7 +177,12 @@ impl OpenStream {
     fn entry(&self, row: &FlowRow, fact: &FlowFacts) -> Entry {
         let flow = self.instance.flow(row.flow);
         let cost = fact.completion.map(|completion| flow.cost.eval(completion));
-        Entry { counted: Counted::new(flow, fact), tasks: fact.tasks, cost, claimed: row.cost }
+        Entry {
+            counted: Counted::new(&self.instance, row.flow, fact),
+            tasks: fact.tasks,
+            cost,
+            claimed: row.cost,
+        }
     }
 
     /// Ends the stream. `schedule` has the claims on the whole; its rows and flows are ignored. The report

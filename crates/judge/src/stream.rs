@@ -268,7 +268,7 @@ fn judge(instance: &Instance, schedule: &Schedule) -> Result<Facts, Violation> {
     let mut first = First::default();
     check_each_flow(&ledger, &progress, schedule, &mut first);
     first.into_result()?;
-    let facts = summary::of_tasks(&ledger, &progress);
+    let facts = summary::of_tasks(&ledger, &progress, &schedule.policy);
     claims::check_flows(instance, &flows, &facts)?;
     Ok(facts)
 }

@@ -10,6 +10,9 @@ use crate::order::{Progress, computes_from};
 use crate::plan::Plan;
 use crate::segments::Timeline;
 
+/// The policy of a recorded execution. Its flows finish when the log says so, after their last task.
+const RECORDED: &str = "recorded";
+
 /// Whether `allocations` describe the schedule. Task rows take precedence. Without rows of either kind
 /// nothing ran, which completes an instance without work, on machines of all speeds.
 pub(crate) fn is_by_allocations(schedule: &Schedule) -> bool {
@@ -48,11 +51,11 @@ pub(crate) fn of_schedule(instance: &Instance, schedule: &Schedule) -> Facts {
     }
     let ledger = Ledger::new(instance, &schedule.tasks);
     let progress = Progress::new(&ledger, &Timeline::new(schedule));
-    of_tasks(&ledger, &progress)
+    of_tasks(&ledger, &progress, &schedule.policy)
 }
 
 /// Facts of task rows. O(rows).
-pub(crate) fn of_tasks(ledger: &Ledger<'_>, progress: &Progress) -> Facts {
+pub(crate) fn of_tasks(ledger: &Ledger<'_>, progress: &Progress, policy: &str) -> Facts {
     let start = |phase| ledger.of(phase).next().map(|row| row.start.seconds());
     let done = |phase: PhaseId| progress.done[phase].map(slackline_model::Time::seconds);
     let mut facts = by_flow(ledger.instance, start, done);
@@ -65,6 +68,12 @@ pub(crate) fn of_tasks(ledger: &Ledger<'_>, progress: &Progress) -> Facts {
         }
         if row.outcome == Outcome::Done {
             fact.tasks += u64::from(row.count);
+        }
+    }
+    if policy == RECORDED {
+        for (flow, fact) in ledger.instance.flows().iter().zip(&mut facts) {
+            let end = flow.recorded_end.map_or(0.0, slackline_model::Time::seconds);
+            fact.completion = fact.completion.map(|completion| completion.max(end));
         }
     }
     facts

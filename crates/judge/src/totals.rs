@@ -9,6 +9,7 @@ use slackline_model::{Cluster, FlowId, Instance, Time, Work};
 use crate::metrics::{Metrics, facts};
 use crate::segments;
 use crate::summary::{self, FlowFacts};
+use crate::time_alone::time_alone;
 
 /// The divisor of the bounded slowdown is at least this, seconds.
 const BOUNDED_FROM: f64 = 10.0;
@@ -25,8 +26,9 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    pub(crate) fn new(flow: &Flow, fact: &FlowFacts) -> Self {
-        let Flow { release, deadline, weight, work, alone, .. } = *flow;
+    pub(crate) fn new(instance: &Instance, id: FlowId, fact: &FlowFacts) -> Self {
+        let Flow { release, deadline, weight, work, .. } = *instance.flow(id);
+        let alone = time_alone(instance, id);
         Self { release, deadline, weight, work, alone, fact: *fact }
     }
 }
@@ -63,7 +65,7 @@ impl Totals {
         let (response, wait) = (completion - release, fact.start.map_or(0.0, |start| start - release));
         let over = |size: f64| if flow.work.0 > 0 { response / size } else { 0.0 };
         let (stretch, slowdown) = (over(flow.work.slot_seconds()), over(flow.alone));
-        let bounded = over(flow.alone.max(BOUNDED_FROM));
+        let bounded = if flow.work.0 > 0 { (response / flow.alone.max(BOUNDED_FROM)).max(1.0) } else { 0.0 };
         self.responses.push(response);
         self.waits.push(wait);
         self.stretches.push(stretch);
@@ -135,7 +137,7 @@ pub(crate) fn of_all(instance: &Instance, schedule: &Schedule, facts: &TiVec<Flo
 pub fn metrics_of(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>, flows: &[FlowId]) -> Metrics {
     let mut totals = Totals::default();
     for &id in flows {
-        totals.add(&Counted::new(instance.flow(id), &facts[id]));
+        totals.add(&Counted::new(instance, id, &facts[id]));
     }
     let last = facts.iter().map(FlowFacts::last).fold(0.0, f64::max);
     totals.metrics(instance.cluster(), last)

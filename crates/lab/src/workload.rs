@@ -301,7 +301,11 @@ impl Shape {
     pub(crate) fn instance(&self, seed: u64) -> Result<Instance, Problem> {
         let mut instance = Instance::new(&self.draft(seed)?)?;
         if let Some(factor) = self.deadlines {
-            instance = instance.with_deadlines(factor);
+            let grain = self.grain.map(Span::from_seconds_nearest);
+            let rule = instance.deadline_rule(factor, grain);
+            instance = instance.with_deadlines(&rule).map_err(|(flow, deadline)| {
+                format!("found a deadline of {deadline} s for flow {flow}, expected at most {SECONDS_MAX} s")
+            })?;
         }
         if let Some(grain) = self.grain {
             instance = instance.cut(Span::from_seconds_nearest(grain));

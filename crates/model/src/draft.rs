@@ -166,6 +166,9 @@ impl FlowDraft {
         for attempt in self.jobs.iter_mut().flat_map(|job| &mut job.recorded) {
             (attempt.start, attempt.end) = (later(attempt.start), later(attempt.end));
         }
+        for end in self.jobs.iter_mut().filter_map(|job| job.recorded_end.as_mut()) {
+            *end = later(*end);
+        }
         self
     }
 
@@ -234,6 +237,9 @@ pub struct JobDraft {
     pub run: Option<RunDraft>,
     /// The recorded execution in a log, in any order.
     pub recorded: Vec<AttemptDraft>,
+    /// When the job finished according to the log, in seconds after the start of the workload. That is later than
+    /// the end of its last task, because the ApplicationMaster commits the output.
+    pub recorded_end: Option<f64>,
 }
 
 /// A recorded attempt of a task in a log. Times are seconds after the start of the workload.

@@ -7,6 +7,7 @@
 
 mod build;
 mod check;
+mod deadlines;
 mod derive;
 mod grow;
 mod intake;
@@ -14,17 +15,19 @@ mod order;
 #[cfg(test)]
 mod tests;
 
+pub use deadlines::DeadlineRule;
 pub use grow::Arrival;
 pub use intake::{Intake, Refused};
 
 /// A phase has fewer tasks than this.
 pub const TASKS_MAX: u64 = 1 << 31;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::calendar::Start;
 use crate::cluster::{Cluster, Group, SlotKind};
-use crate::cost::{CostFn, Objective};
+use crate::cost::{CostFn, Metric, Objective};
 use crate::draft::{CostDraft, Draft, Weights};
 use crate::error::Invalid;
 use crate::id::{FlowId, JobId, PhaseId, PhaseKind, PoolId, TiVec};
@@ -73,12 +76,15 @@ pub struct Flow {
     pub work: Work,
     /// Longest chain of phases in seconds, each at its cap on the fastest slots of its kind.
     pub critical_path: f64,
-    /// The least seconds that it takes alone on the whole cluster: the larger of the critical path and, for
-    /// each slot kind, its work there over the capacity of the slot kind.
+    /// Seconds that it takes alone on the whole cluster: the larger of its longest chain of phases, each not
+    /// less than its longest task, and, for each slot kind, its work there over the capacity of the slot kind.
+    /// Plans that divide tasks can be faster.
     pub alone: f64,
     /// Its id in its document. In the instance of the document this is its own id; in a growing instance it
     /// is the id in the instance it came from.
     pub place: FlowId,
+    /// When its last job finished according to a log. Only the policy `recorded` uses it.
+    pub recorded_end: Option<Time>,
     /// The next release of the flow, if it recurs. This is all that is known of the future in advance.
     pub next_release: Option<Time>,
     jobs: Range<u32>,
@@ -354,37 +360,32 @@ impl Instance {
         self
     }
 
-    /// Cuts all purely malleable phases.
+    /// Cuts all purely malleable phases. Their flows then have tasks, whose lengths count in times alone.
     fn cut_work(&mut self, grain: Span) {
+        let is_uncut = |phase: &&Phase| phase.tasks().is_none();
+        let flows: BTreeSet<FlowId> = self.phases.iter().filter(is_uncut).map(|phase| phase.flow).collect();
         self.n_cut += self.phases.iter_mut().map(|phase| phase.cut(grain)).sum::<u64>();
+        for &flow in &flows {
+            derive::derive(self, flow);
+        }
+        if !flows.is_empty() && self.objective_depends_on_time_alone() {
+            self.resolve_costs_again();
+        }
     }
 
-    /// The same instance with a deadline for every flow: release + `factor` · its time alone, to the
-    /// nearest microsecond.
-    #[must_use]
-    pub fn with_deadlines(mut self, factor: f64) -> Self {
-        for flow in self.flows.iter_mut() {
-            flow.deadline = Some(flow.release + Span::from_seconds_nearest(factor * flow.alone));
-        }
-        let (objective, weights) = (self.objective, self.weights);
-        self.with_objective(objective, weights)
-            .expect("invariant: more deadlines never invalidate an objective")
+    /// Whether some flow costs its slowdown.
+    fn objective_depends_on_time_alone(&self) -> bool {
+        let is_slowdown = |metric: &Metric| *metric == Metric::Slowdown;
+        is_slowdown(&self.objective.metric)
+            || self
+                .flows
+                .iter()
+                .any(|flow| matches!(&flow.given_cost, Some(CostDraft::Metric(m)) if is_slowdown(m)))
     }
 
-    /// The same instance with the deadlines of another instance of the same flows, for example on a larger
-    /// cluster.
-    ///
-    /// # Panics
-    /// If the numbers of flows differ.
-    #[must_use]
-    pub fn with_deadlines_of(mut self, other: &Self) -> Self {
-        assert_eq!(self.flows.len(), other.flows.len(), "deadlines of other flows");
-        for (flow, other) in self.flows.iter_mut().zip(other.flows.iter()) {
-            flow.deadline = other.deadline;
-        }
-        let (objective, weights) = (self.objective, self.weights);
-        self.with_objective(objective, weights)
-            .expect("invariant: the objective suits the deadlines of the other")
+    /// Computes the costs again after a change that cannot invalidate the objective.
+    fn resolve_costs_again(&mut self) {
+        derive::resolve_costs(self).expect("invariant: the objective was valid before");
     }
 
     /// The same flows with the same costs on machines that all have this `speed`, which must be positive: a

@@ -13,6 +13,7 @@
 
 mod check;
 mod check_stream;
+mod deadlines;
 mod error;
 mod loaded;
 mod pieces;
@@ -28,6 +29,7 @@ use slackline_trace::{Bounds, NamedBound};
 
 pub use check::{ScheduleDocument, Verdict, check};
 pub use check_stream::{Opened, check_streams};
+pub use deadlines::DeadlineCluster;
 pub use error::{ImportError, MissingOption, WrongWorkload};
 pub use loaded::{Loaded, Shaped, grain_span};
 pub use pieces::PieceSpan;
@@ -43,7 +45,8 @@ pub fn bounds(instance: &Instance) -> Bounds {
     let bounds = slackline_relax::task_bounds(instance);
     let bounds: Vec<_> = bounds.into_iter().map(named).collect();
     let best = bounds.iter().map(|bound| bound.value).filter(|value| value.is_finite()).reduce(f64::max);
-    Bounds { objective: instance.objective(), bounds, best }
+    let weighted = instance.flows().iter().any(|flow| flow.weight != 1.0);
+    Bounds { objective: instance.objective(), weighted, bounds, best }
 }
 
 fn named(bound: Bound) -> NamedBound {

@@ -10,6 +10,7 @@
 //!   changes the other rows, and not this one.
 //! - If a task has several attempts, the last successful one counts, or else the longest one, as in
 //!   importers.
+//! - A job finishes when the log says so, which is after its last task.
 //! - Reduces may take slots at any time, as they did in the log.
 
 use std::cmp::Reverse;
@@ -181,7 +182,8 @@ pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_map_reduce
     let lacking = [
         (!has_profile).then_some(profile),
         lacks(|policy| policy.name() == NAME).then_some("-p recorded (the recorded run)"),
-        lacks(is_own_scheduler).then_some(
+        // Hadoop 1 has no YARN.
+        (!is_map_reduce && lacks(is_own_scheduler)).then_some(
             "the cluster's own scheduler (-p yarn-capacity:file=capacity-scheduler.xml or yarn-fair:file=…)",
         ),
     ];
@@ -354,6 +356,10 @@ fn times(instance: &Instance, attempts: &[Attempt<'_>]) -> TiVec<FlowId, FlowTim
             of.completion = Some(of.completion.map_or(end, |last| last.max(end)));
         }
     }
+    for (flow, of) in instance.flows().iter().zip(&mut times) {
+        let end = flow.recorded_end.map_or(0.0, Time::seconds);
+        of.completion = of.completion.map(|completion| completion.max(end));
+    }
     times
 }
 
@@ -465,6 +471,16 @@ mod tests {
         let simulated = replay(&draft()).unwrap();
         assert_eq!((simulated.schedule.policy.as_str(), simulated.schedule.cost), (NAME, Some(12.0)));
         assert_eq!((simulated.schedule.tasks.len(), simulated.metrics.makespan), (4, 12.0));
+    }
+
+    #[test]
+    fn a_job_finishes_when_the_log_says_so() {
+        let mut draft = draft();
+        draft.flows[0].jobs[0].recorded_end = Some(13.5);
+        let simulated = replay(&draft).unwrap();
+        assert_eq!((simulated.schedule.cost, simulated.metrics.makespan), (Some(13.5), 13.5));
+        draft.flows[0].jobs[0].recorded_end = Some(11.0);
+        assert_eq!(replay(&draft).unwrap().metrics.makespan, 12.0, "no job finishes before its tasks");
     }
 
     #[test]

@@ -107,13 +107,16 @@ fn work_of(instance: &Instance, flow: FlowId) -> f64 {
     phases_of(instance, flow).into_iter().flat_map(|phase| seconds(instance, phase)).sum()
 }
 
-/// The larger of the critical path (phases at their caps on the fastest machines) and, for each kind
-/// of slot, work over capacity.
+/// The larger of the longest chain (phases at their caps on the fastest machines, and not shorter than their
+/// longest tasks) and, for each kind of slot, work over capacity.
 fn alone(instance: &Instance, flow: FlowId) -> f64 {
     let phase_alone = |phase: PhaseId| {
         let info = instance.phase(phase);
-        let fastest: f64 = speeds(instance, info.kind).iter().take(info.cap as usize).sum();
-        seconds(instance, phase).iter().sum::<f64>() / fastest
+        let speeds = speeds(instance, info.kind);
+        let fastest: f64 = speeds.iter().take(info.cap as usize).sum();
+        let tasks = seconds(instance, phase);
+        let longest = tasks.iter().fold(0.0, |longest: f64, task| longest.max(task / speeds[0]));
+        longest.max(tasks.iter().sum::<f64>() / fastest)
     };
     let jobs: Vec<JobId> = instance.jobs().keys().filter(|&job| instance.job(job).flow == flow).collect();
     let mut end: BTreeMap<JobId, f64> = BTreeMap::new();
@@ -160,7 +163,7 @@ pub fn metrics(instance: &Instance, schedule: &Schedule) -> BTreeMap<&'static st
     let slowdown = |f: FlowId, c: f64| over(response(f, c), alone(instance, f));
     let bounded = |f: FlowId, c: f64| match alone(instance, f) {
         0.0 => 0.0,
-        alone => response(f, c) / alone.max(10.0),
+        alone => (response(f, c) / alone.max(10.0)).max(1.0),
     };
     let wait = |f: FlowId, _: f64| {
         let mine = attempts(schedule).into_iter().filter(|a| instance.flow_of(a.phase) == f);

@@ -46,7 +46,7 @@ pub use importers::options::{ImportOptions, OptionError};
 pub use importers::stream::WorkloadStream;
 pub use importers::{Importers, unknown_format};
 pub use reading::compression::Compression;
-pub use reading::diagnostic::{Diagnostic, Diagnostics};
+pub use reading::diagnostic::{Diagnostic, Diagnostics, Simplification};
 pub use reading::document::Document;
 pub use reading::element::{Element, read_element};
 pub use reading::error::{Fault, Faults, TraceError};

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, bail};
 use clap::Args;
-use slackline::import::{SlotOptions, WorkloadOptions};
+use slackline::import::{DeadlineCluster, SlotOptions, WorkloadOptions};
 use slackline_model::draft::Weights;
 use slackline_model::{Combine, Metric};
 use slackline_trace::Importers;
@@ -51,9 +51,15 @@ pub(crate) struct Shape {
     pub(crate) weights: Option<Weights>,
     /// Give every flow a deadline: F times its time alone
     ///
-    /// The deadline is the release + F times the time that the flow takes alone on the cluster.
+    /// The time alone is that on the workload's own cluster, before --machines, --slots and --speed. Without a
+    /// cluster it is the critical path with unlimited slots. So deadlines are the same for every size and setting.
     #[arg(long, value_name = "F", value_parser = value::factor, help_heading = "Objective")]
     pub(crate) deadlines: Option<f64>,
+    /// Number of machines for the times alone of --deadlines
+    ///
+    /// The machines have the slots of --slots, --map-slots or --total-slots, or else those of the workload.
+    #[arg(long, hide_short_help = true, value_name = "MACHINES", requires = "deadlines", value_parser = value::whole::<u32>(1, u32::MAX.into()), help_heading = "Objective")]
+    pub(crate) deadlines_on: Option<u32>,
 
     #[command(flatten)]
     pub(crate) import: ImportFlags,
@@ -99,17 +105,19 @@ impl Shape {
         }
         let map_reduce = map_reduce.map(|(map, reduce)| SlotOptions::MapReduce { map, reduce });
         let generic = self.slots.map(SlotOptions::Generic);
+        let slots = map_reduce.or(generic).or(self.total_slots.map(SlotOptions::Total));
         Ok(WorkloadOptions {
             importers: importers.clone(),
             from: self.import.from.clone(),
             import: self.import.given.clone(),
             machines: machines.transpose()?,
-            slots: map_reduce.or(generic).or(self.total_slots.map(SlotOptions::Total)),
+            slots,
             speed: self.speed,
             metric: self.metric,
             combine: self.combine,
             weights: self.weights,
             deadlines: self.deadlines,
+            deadlines_on: self.deadlines_on.map(|machines| DeadlineCluster { machines, slots }),
             seed: self.seed,
             ..WorkloadOptions::default()
         })

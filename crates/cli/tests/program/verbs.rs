@@ -479,7 +479,7 @@ fn workloads_on_which_a_policy_is_worst_are_written_down() {
     }
 }
 
-/// Rows of sizes are those of comparisons on each size, except deadlines, which are those of the largest.
+/// Rows of sizes are those of comparisons on each size. Deadlines are the same for all.
 #[test]
 fn compare_has_a_row_for_each_size_and_policy() {
     let csv = |more: &[&str]| {
@@ -495,10 +495,11 @@ fn compare_has_a_row_for_each_size_and_policy() {
     assert_eq!(rows, [small, large].concat());
     let due = ["--deadlines", "2", "--machines"];
     let swept = csv(&[&due[..], &["6,8"]].concat());
-    let [small, large] = ["6", "8"].map(|machines| of(machines, &csv(&[&due[..], &[machines]].concat())));
+    let both = ["6", "8"].map(|machines| of(machines, &csv(&[&due[..], &[machines]].concat())));
     let rows: Vec<String> = swept.lines().skip(1).map(str::to_owned).collect();
-    assert_eq!(rows[2..], large);
-    assert_ne!(rows[..2], small, "the deadlines are those of 8 machines");
+    assert_eq!(rows, both.concat());
+    let on_another = csv(&[&due[..], &["6,8", "--deadlines-on", "20"]].concat());
+    assert_ne!(on_another, swept, "--deadlines-on changes the deadlines");
     let args = ["compare", NIGHTLY, "--policies", "fifo,edf", "--machines", "6,8"];
     let table = done(&args);
     assert!(
@@ -511,6 +512,35 @@ fn compare_has_a_row_for_each_size_and_policy() {
         assert_eq!(ran.code, Some(2), "{refused:?}: {}", ran.err);
         assert!(ran.err.contains("found several numbers of machines with it, expected one"), "{}", ran.err);
     }
+}
+
+/// The end of the range of a search and the speed of the machines leave deadlines as they are.
+#[test]
+fn deadlines_do_not_move() {
+    let dir = scratch("deadlines");
+    let file = dir.join("day.swim");
+    std::fs::write(&file, TRACE).unwrap();
+    let smallest = |range: &str, more: &[&str]| {
+        let asked = ["capacity", text(&file), "--from", "swim", "--slots", "2", "--deadlines", "3"];
+        let condition = ["--until", "missed:0", "-p", "edf", "--machines", range];
+        let out = done(&[&asked[..], &condition, more].concat());
+        let (_, answer) = out.split_once("edf: ").expect("an answer");
+        answer.split_once(" machine").expect("a size").0.to_owned()
+    };
+    assert_eq!(smallest("1..60", &[]), smallest("1..600", &[]));
+    let on_few = ["--deadlines-on", "2"];
+    assert_eq!(smallest("1..60", &on_few), smallest("1..600", &on_few));
+
+    let columns = ["--columns", "missed,mean_response,makespan,mean_slowdown"];
+    let recorded = |more: &[&str]| {
+        let log = ["compare", "examples/hadoop-log", "-p", "recorded,fifo", "--deadlines", "3"];
+        let out = done(&[&log[..], &columns, more].concat()).replace('*', " ");
+        let row = out.lines().find(|line| line.starts_with("recorded ")).expect("a row");
+        row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let own = recorded(&[]);
+    assert_eq!(own, recorded(&["--speed", "0.77"]));
+    assert_eq!(own, recorded(&["--machines", "9", "--slots", "2"]));
 }
 
 /// Each policy's place by cost, seed by seed.

@@ -146,9 +146,9 @@ fn waits_and_bounded_slowdowns_follow_from_the_rows() {
     let schedule = plan(&instance, &[("b/b/map", 0.0, 10.0, 4), ("a/a/map", 10.0, 12.0, 4)]);
     let found = metrics(&instance, &schedule);
     assert_eq!((found.mean_wait, found.p95_wait), (3.5, 7.0));
-    // a: 9 s for what takes 2 s alone, so over 10 s; b: 10 s for 10 s.
+    // a: 9 s for what takes 2 s alone, so over 10 s, but not less than 1; b: 10 s for 10 s.
     assert_eq!((found.max_slowdown, found.max_bounded_slowdown), (4.5, 1.0));
-    assert!((found.mean_bounded_slowdown - 0.95).abs() < 1e-12, "{}", found.mean_bounded_slowdown);
+    assert_eq!(found.mean_bounded_slowdown, 1.0);
 }
 
 /// Every flow counts in one part, so that counts and shares of the slots add up to those of the whole.

@@ -83,6 +83,7 @@ pub(super) fn arrival(
             jobs[a].before.push(JobId::from(k));
         }
     }
+    let time = |seconds| Time::from_seconds_nearest(seconds + shift);
     let order = topological(&after).expect("invariant: cycles were refused");
     let flow = Flow {
         id: name,
@@ -98,6 +99,7 @@ pub(super) fn arrival(
         critical_path: 0.0,
         alone: 0.0,
         place: FlowId::from(instance.flows.len()),
+        recorded_end: draft.jobs.iter().filter_map(|job| job.recorded_end).reduce(f64::max).map(time),
         next_release: None,
         jobs: 0..jobs.len() as u32,
         phases: 0..phases.len() as u32,

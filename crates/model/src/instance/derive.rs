@@ -45,32 +45,79 @@ pub(super) fn phase_alone(cluster: &Cluster, phase: &Phase) -> f64 {
     phase.work().slot_seconds() / cluster.fastest(cluster.slot_kind_of(phase.kind), phase.cap)
 }
 
+/// Seconds of a phase that has the cluster to itself: at its cap on the fastest slots, and not less than its
+/// longest task on the fastest slot. Without a cluster: with unlimited slots of speed 1. Work that is not cut
+/// into tasks counts as tasks of at most `grain`, if given.
+fn phase_time_alone(cluster: Option<&Cluster>, phase: &Phase, grain: Option<Span>) -> f64 {
+    let work = phase.work().slot_seconds();
+    if work == 0.0 {
+        return 0.0;
+    }
+    let longest = match (&phase.amount, grain) {
+        (Amount::Tasks(tasks), _) => tasks.longest().seconds(),
+        (Amount::Malleable(_), Some(grain)) => work / phase.n_to_cut(grain) as f64,
+        (Amount::Malleable(_), None) => 0.0,
+    };
+    let (speed, longest) = match cluster {
+        Some(cluster) => {
+            let slot_kind = cluster.slot_kind_of(phase.kind);
+            (cluster.fastest(slot_kind, phase.cap), longest / cluster.fastest(slot_kind, 1))
+        }
+        None => (f64::from(phase.cap), longest),
+    };
+    longest.max(work / speed)
+}
+
+/// Seconds that a flow takes alone: the larger of its longest chain of phases and, for each slot kind, its work
+/// over the capacity of the slot kind. See [`phase_time_alone`].
+pub(super) fn time_alone(
+    instance: &Instance,
+    flow: FlowId,
+    cluster: Option<&Cluster>,
+    grain: Option<Span>,
+) -> f64 {
+    let mut ends: BTreeMap<JobId, f64> = BTreeMap::new();
+    let mut per_slot_kind = [Work::ZERO; 2];
+    let mut alone = 0f64;
+    for &id in instance.topological_of(flow) {
+        let job = &instance.jobs[id];
+        let mut end = job.after.iter().map(|a| ends[a]).fold(0.0, f64::max);
+        for phase in job.phases() {
+            let phase = &instance.phases[phase];
+            end += phase_time_alone(cluster, phase, grain);
+            if let Some(cluster) = cluster {
+                per_slot_kind[cluster.slot_kind_of(phase.kind).index()] += phase.work();
+            }
+        }
+        alone = alone.max(end);
+        ends.insert(id, end);
+    }
+    let Some(cluster) = cluster else { return alone };
+    let area = cluster.slot_kinds().iter().map(|&slot_kind| match per_slot_kind[slot_kind.index()] {
+        Work::ZERO => 0.0,
+        work => work.slot_seconds() / cluster.capacity(slot_kind),
+    });
+    area.fold(alone, f64::max)
+}
+
 /// Computes the values that follow from a flow's jobs: work, critical path, time alone.
 pub(super) fn derive(instance: &mut Instance, flow: FlowId) {
     let mut ends: BTreeMap<JobId, f64> = BTreeMap::new();
-    let mut per_slot_kind = [Work::ZERO; 2];
-    let mut critical_path = 0f64;
+    let (mut work, mut critical_path) = (Work::ZERO, 0f64);
     for &id in instance.topological_of(flow) {
         let job = &instance.jobs[id];
         let mut end = job.after.iter().map(|a| ends[a]).fold(0.0, f64::max);
         for phase in job.phases() {
             let phase = &instance.phases[phase];
             end += phase_alone(&instance.cluster, phase);
-            per_slot_kind[instance.cluster.slot_kind_of(phase.kind).index()] += phase.work();
+            work += phase.work();
         }
         critical_path = critical_path.max(end);
         ends.insert(id, end);
     }
-    let area =
-        instance.cluster.slot_kinds().iter().map(|&slot_kind| match per_slot_kind[slot_kind.index()] {
-            Work::ZERO => 0.0,
-            work => work.slot_seconds() / instance.cluster.capacity(slot_kind),
-        });
-    let alone = area.fold(critical_path, f64::max);
+    let alone = time_alone(instance, flow, Some(&instance.cluster), None);
     let flow = &mut instance.flows[flow];
-    flow.work = per_slot_kind[0] + per_slot_kind[1];
-    flow.critical_path = critical_path;
-    flow.alone = alone;
+    (flow.work, flow.critical_path, flow.alone) = (work, critical_path, alone);
 }
 
 /// Sets every flow's weight and cost function from the objective.

@@ -29,9 +29,15 @@ impl Arrival {
         self.flow.next_release = next;
     }
 
-    /// Cuts its work like [`Instance::cut`].
-    pub fn cut(&mut self, grain: Span) {
-        self.phases.iter_mut().for_each(|phase| _ = phase.cut(grain));
+    /// Cuts its work like [`Instance::cut`], for an instance like `empty`, which has no flows.
+    #[must_use]
+    pub fn cut(self, grain: Span, empty: &Instance) -> Self {
+        if self.phases.iter().all(|phase| phase.tasks().is_some()) {
+            return self;
+        }
+        let mut only = empty.without_flows();
+        let id = only.admit(self);
+        only.cut(grain).excerpt(id)
     }
 
     /// The flow; its ids are meaningless before it is admitted.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::build::{arrival, build};
 use super::check::check_one;
 use super::derive::{derive, resolve_costs};
-use super::{Arrival, Instance};
+use super::{Arrival, DeadlineRule, Instance};
 use crate::draft::{Draft, FlowDraft};
 use crate::error::{Invalid, Problem};
 use crate::time::{SECONDS_MAX, Span, Time};
@@ -20,7 +20,7 @@ pub struct Intake {
     /// Everything except the flows; temporarily also the flow that is being prepared.
     instance: Instance,
     head: Draft,
-    deadlines: Option<f64>,
+    deadlines: Option<DeadlineRule>,
     grain: Option<Span>,
     /// Hashes of the names so far.
     names: BTreeSet<u128>,
@@ -64,12 +64,12 @@ impl Coming {
 
 impl Intake {
     /// Creates an intake for the cluster, pools and objective of `head`, whose flows are ignored. If
-    /// `deadlines` is given, every flow gets a deadline: its release plus this many times its time alone. If
-    /// `grain` is given, uncut work is cut with it.
+    /// `deadlines` is given, every flow gets a deadline by this rule. If `grain` is given, uncut work is cut with
+    /// it.
     ///
     /// # Errors
     /// Errors of the head.
-    pub fn new(head: Draft, deadlines: Option<f64>, grain: Option<Span>) -> Result<Self, Invalid> {
+    pub fn new(head: Draft, deadlines: Option<DeadlineRule>, grain: Option<Span>) -> Result<Self, Invalid> {
         let head = Draft { flows: Vec::new(), ..head };
         Ok(Self {
             instance: build(&head)?,
@@ -156,14 +156,12 @@ impl Intake {
         let instance = &mut self.instance;
         let id = instance.admit(arrival);
         derive(instance, id);
-        if let Some(factor) = self.deadlines {
-            let flow = &mut instance.flows[id];
-            let deadline = flow.release.seconds() + factor * flow.alone;
-            if deadline > SECONDS_MAX {
+        if let Some(rule) = &self.deadlines {
+            let deadline = rule.deadline(instance, id).map_err(|deadline| {
                 let what = format!("found a deadline of {deadline} s, expected at most {SECONDS_MAX} s");
-                return Err(problem("deadline", what));
-            }
-            flow.deadline = Some(flow.release + Span::from_seconds_nearest(factor * flow.alone));
+                problem("deadline", what)
+            })?;
+            instance.flows[id].deadline = Some(deadline);
         }
         resolve_costs(instance).map_err(|invalid| within_flow(&invalid))?;
         if let Some(grain) = self.grain {
@@ -218,7 +216,9 @@ mod tests {
     }
 
     fn intake() -> Intake {
-        Intake::new(draft(Vec::new()), Some(2.0), Some(Span::from_seconds_nearest(10.0))).unwrap()
+        let grain = Span::from_seconds_nearest(10.0);
+        let rule = Instance::new(&draft(Vec::new())).unwrap().deadline_rule(2.0, Some(grain));
+        Intake::new(draft(Vec::new()), Some(rule), Some(grain)).unwrap()
     }
 
     /// All arrivals until another flow is needed.
@@ -230,7 +230,9 @@ mod tests {
     fn flows_one_by_one_are_those_of_the_whole() {
         let flows = vec![flow("a", 0.0, None), flow("b", 3.0, None), flow("c", 3.0, None)];
         let whole = Instance::new(&draft(flows.clone())).unwrap();
-        let whole = whole.with_deadlines(2.0).cut(Span::from_seconds_nearest(10.0));
+        let grain = Span::from_seconds_nearest(10.0);
+        let rule = whole.deadline_rule(2.0, Some(grain));
+        let whole = whole.with_deadlines(&rule).unwrap().cut(grain);
         let mut intake = intake();
         let mut grown = intake.instance().clone();
         for (k, flow) in flows.into_iter().enumerate() {

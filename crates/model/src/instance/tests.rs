@@ -69,6 +69,26 @@ fn areas_bound_wide_flows() {
 }
 
 #[test]
+fn the_longest_task_bounds_the_time_alone() {
+    let mut d = draft(vec![job("a", &[])]);
+    d.machines =
+        vec![MachineDraft { slots: Slots::Generic(30), count: 1, speed: 2.0, ..d.machines[0].clone() }];
+    let tasks = std::iter::once(100.0).chain([1.0; 29]).collect();
+    d.flows[0].jobs[0].map = Some(TasksDraft::Each(tasks).into());
+    d.flows[0].jobs[0].reduce = None;
+    let instance = Instance::new(&d).unwrap();
+    assert_eq!(instance.flows()[FlowId(0)].alone, 50.0);
+    let rule = DeadlineRule { factor: 3.0, cluster: None, grain: None };
+    let unlimited = instance.clone().with_deadlines(&rule).unwrap();
+    assert_eq!(unlimited.flows()[FlowId(0)].deadline.map(Time::seconds), Some(300.0));
+    let own = instance.deadline_rule(3.0, None);
+    let other = instance.clone().at_speed(0.5).with_deadlines(&own).unwrap();
+    assert_eq!(other.flows()[FlowId(0)].deadline.map(Time::seconds), Some(150.0));
+    let (flow, deadline) = instance.with_deadlines(&DeadlineRule { factor: 1e300, ..own }).unwrap_err();
+    assert!(flow == "f" && deadline > 1e300, "{flow} {deadline}");
+}
+
+#[test]
 fn slot_kinds_number_slots_machine_by_machine() {
     let mut d = draft(vec![job("a", &[])]);
     d.machines.push(MachineDraft {

@@ -9,8 +9,10 @@ use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, Instance, Schedule, Span, Time};
 use slackline_trace::{Diagnostic, ImportedWorkload, Meta, TraceError};
 
+use super::deadlines::Deadlines;
 use super::error::ImportError;
 use super::recorded_options::{RecordedOptions, add_grain};
+use super::workload_options::WorkloadOptions;
 use crate::recorded::Recorded;
 use crate::simulate::{self, GRAIN, WrongOption, check_number};
 
@@ -20,7 +22,8 @@ pub struct Shaped {
     pub(super) name: String,
     pub(super) imported: ImportedWorkload,
     pub(super) recorded: RecordedOptions,
-    pub(super) deadlines: Option<f64>,
+    /// The options for deadlines.
+    pub(super) options: WorkloadOptions,
     /// The machines of the document.
     pub(super) machines: Vec<MachineDraft>,
 }
@@ -74,52 +77,56 @@ impl Shaped {
     /// # Errors
     /// All errors in the document, with lines; no cluster; deadlines out of range.
     pub fn into_loaded(self) -> Result<Loaded, ImportError> {
-        let instance = self.check()?;
-        let Self { name, imported, recorded, deadlines, machines } = self;
-        let ImportedWorkload { mut draft, sha256, diagnostics, .. } = imported;
-        if deadlines.is_some() {
+        let (instance, deadlines) = self.check()?;
+        let Self { name, imported, mut recorded, machines, .. } = self;
+        let ImportedWorkload { mut draft, sha256, mut diagnostics, .. } = imported;
+        if let Some(deadlines) = deadlines {
             write_deadlines(&mut draft, &instance);
+            diagnostics.push(deadlines.remark(instance.flows().len() as u64));
+            deadlines.record(&mut recorded);
         }
         let happened = Recorded::of(draft, machines);
         Ok(Loaded { name, instance, sha256, options: recorded, diagnostics, recorded: happened })
     }
 
-    pub(super) fn check(&self) -> Result<Instance, ImportError> {
-        let ImportedWorkload { draft, source, .. } = &self.imported;
-        if draft.machines.is_empty() {
+    /// The instance with its deadlines, and the deadlines that options ask for.
+    pub(super) fn check(&self) -> Result<(Instance, Option<Deadlines>), ImportError> {
+        if self.imported.draft.machines.is_empty() {
             return Err(ImportError::NoCluster { name: self.name.clone() });
         }
+        self.check_on(&self.imported.draft)
+    }
+
+    /// The same for this workload on the machines of `draft`.
+    fn check_on(&self, draft: &Draft) -> Result<(Instance, Option<Deadlines>), ImportError> {
+        let source = &self.imported.source;
         let instance = Instance::new(draft).map_err(|invalid| TraceError::from_invalid(&invalid, source))?;
-        let Some(factor) = self.deadlines else { return Ok(instance) };
-        for flow in instance.flows().iter() {
-            let deadline = flow.release.seconds() + factor * flow.alone;
-            if deadline > SECONDS_MAX {
-                let problem = format!(
-                    "found a deadline of {deadline} s for flow {}, expected at most {SECONDS_MAX} s",
-                    flow.id
-                );
-                return Err(ImportError::option("deadlines", problem));
-            }
-        }
-        Ok(instance.with_deadlines(factor))
+        let Some(deadlines) = Deadlines::new(&self.options, &self.machines, &self.name)? else {
+            return Ok((instance, None));
+        };
+        let out_of_range = |(flow, deadline)| {
+            let problem =
+                format!("found a deadline of {deadline} s for flow {flow}, expected at most {SECONDS_MAX} s");
+            ImportError::option("deadlines", problem)
+        };
+        Ok((instance.with_deadlines(&deadlines.rule).map_err(out_of_range)?, Some(deadlines)))
     }
 
     /// The draft with its deadlines, and the diagnostics of the importer. A trace without a cluster stays
     /// without one.
     ///
     /// # Errors
-    /// All errors in the document; deadlines that need a cluster to estimate run times, if there is none.
+    /// All errors in the document; deadlines out of range.
     pub fn into_draft(mut self) -> Result<(Draft, Vec<Diagnostic>), ImportError> {
-        if !self.imported.draft.machines.is_empty() || self.deadlines.is_some() {
-            let instance = self.check()?;
-            if self.deadlines.is_some() {
-                write_deadlines(&mut self.imported.draft, &instance);
-            }
-        } else {
+        let (instance, deadlines) = if self.imported.draft.machines.is_empty() {
             // Errors in a flow are reported when it is read, and not when the document is used.
-            let anywhere = for_any_cluster(&self.imported.draft);
-            Instance::new(&anywhere)
-                .map_err(|invalid| TraceError::from_invalid(&invalid, &self.imported.source))?;
+            self.check_on(&for_any_cluster(&self.imported.draft))?
+        } else {
+            self.check()?
+        };
+        if let Some(deadlines) = deadlines {
+            write_deadlines(&mut self.imported.draft, &instance);
+            self.imported.diagnostics.push(deadlines.remark(instance.flows().len() as u64));
         }
         Ok((self.imported.draft, self.imported.diagnostics))
     }
@@ -196,6 +203,7 @@ impl Loaded {
     /// The metadata of a schedule that does not exist yet, without its status.
     pub fn meta_before(&self, options: RecordedOptions, seed: u64) -> Meta {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Meta { version, sha256: self.sha256.clone(), options, seed, ..Meta::default() }
+        let not_modelled = Diagnostic::simplifications(&self.diagnostics);
+        Meta { version, sha256: self.sha256.clone(), options, seed, not_modelled, ..Meta::default() }
     }
 }

@@ -130,7 +130,7 @@ impl Shaped {
                 name: self.name.clone(),
                 imported,
                 recorded: self.recorded.clone(),
-                deadlines: self.deadlines,
+                options: self.options.clone(),
                 machines: self.machines.clone(),
             };
             (name.unwrap_or_else(|| every.name(number, start)), shaped)

@@ -12,6 +12,7 @@ use slackline_model::{Combine, Metric, Span};
 use slackline_trace::importers::importer::SEED;
 use slackline_trace::{ImportOptions, Importers, Parameters};
 
+use super::deadlines::DeadlineCluster;
 use super::workload_options::{DEADLINES_MAX, SlotOptions, WorkloadOptions};
 
 /// Options by name. Numbers are stored as numbers, and other values as text.
@@ -34,6 +35,9 @@ const FOR_READERS: [&str; 14] = [
     "repair",
     "slowstart",
 ];
+
+/// The option for the cluster of deadlines: a number of machines, or a cluster in words, which readers ignore.
+pub(super) const DEADLINES_ON: &str = "deadlines-on";
 
 /// Stores a value: a number as a number, anything else as text.
 pub(super) fn put(options: &mut RecordedOptions, name: &str, value: Option<impl ToString>) {
@@ -76,6 +80,7 @@ impl WorkloadOptions {
         let weights = |weights| if weights == Weights::Use { "use" } else { "ignore" };
         put(&mut options, "weights", self.weights.map(weights));
         put(&mut options, "deadlines", self.deadlines);
+        put(&mut options, DEADLINES_ON, self.deadlines_on.map(|cluster| cluster.machines));
         options
     }
 
@@ -96,21 +101,21 @@ impl WorkloadOptions {
         let map_reduce = reader.count("map-slots")?.zip(reader.count("reduce-slots")?);
         let generic = reader.count("slots")?.map(SlotOptions::Generic);
         let total = reader.count("total-slots")?.filter(|&total| total > 0).map(SlotOptions::Total);
+        let slots =
+            map_reduce.map(|(map, reduce)| SlotOptions::MapReduce { map, reduce }).or(generic).or(total);
         let options = Self {
             importers: importers.clone(),
             from: reader.take("from", |text| Some(text.to_owned()), "a format")?,
             import,
             parameters: Parameters::default(),
             machines: reader.count("machines")?.filter(|&machines| machines > 0),
-            slots: map_reduce
-                .map(|(map, reduce)| SlotOptions::MapReduce { map, reduce })
-                .or(generic)
-                .or(total),
+            slots,
             speed: reader.number("speed", 1e-6..=1e6)?,
             metric: reader.take("metric", Metric::from_name, "a metric")?,
             combine: reader.take("combine", Combine::from_name, "sum or max")?,
             weights: reader.take("weights", weights, "use or ignore")?,
             deadlines: reader.number("deadlines", 0.0..=DEADLINES_MAX)?,
+            deadlines_on: reader.deadline_machines().map(|machines| DeadlineCluster { machines, slots }),
             seed: reader.take("seed", |text| text.parse().ok(), "a whole number")?,
         };
         let grain = reader.number("grain", 1e-6..=SECONDS_MAX)?;
@@ -152,6 +157,12 @@ impl Reader {
 
     fn count(&mut self, name: &str) -> Result<Option<u32>, String> {
         self.take(name, |text| text.parse().ok(), "a whole number")
+    }
+
+    /// The number of machines for deadlines. A cluster in words follows from the workload.
+    fn deadline_machines(&mut self) -> Option<u32> {
+        let value = self.0.remove(DEADLINES_ON)?;
+        value.as_u64().and_then(|machines| u32::try_from(machines).ok()).filter(|&machines| machines > 0)
     }
 
     fn number(&mut self, name: &str, range: RangeInclusive<f64>) -> Result<Option<f64>, String> {

@@ -108,7 +108,7 @@ impl Source {
         let settings = import.recorded(&imported.importer);
         let settings = settings.map_err(|problem| ImportError::option("from", problem.to_string()))?;
         let recorded = options.record(settings);
-        Ok(Shaped { name: self.name.clone(), imported, recorded, deadlines: options.deadlines, machines })
+        Ok(Shaped { name: self.name.clone(), imported, recorded, options: options.clone(), machines })
     }
 
     /// Loads the workload as an instance. Phases given only as work stay uncut.
@@ -128,16 +128,12 @@ fn own_costs(imported: &ImportedWorkload, metric: Metric) -> Option<Diagnostic> 
     let mut own = imported.draft.flows.iter().enumerate().filter(|(_, flow)| flow.cost.is_some());
     let (k, flow) = own.next()?;
     let place = imported.source.places(&[&format!("flows[{k}].cost")])[0];
-    Some(Diagnostic {
-        what: format!(
-            "the document sets its cost (the first is {:?}), which overrides the metric {metric}",
-            flow.id
-        ),
-        of: "flow",
-        count: 1 + own.count() as u64,
-        first: place.or(Some(Place { line: 1, column: 1 })),
-        file: None,
-    })
+    let what = format!(
+        "the document sets its cost (the first is {:?}), which overrides the metric {metric}",
+        flow.id
+    );
+    let first = place.or(Some(Place { line: 1, column: 1 }));
+    Some(Diagnostic { first, ..Diagnostic::new("flow", 1 + own.count() as u64, what) })
 }
 
 /// Refuses importer options for Slackline documents, which need none.

@@ -6,6 +6,7 @@ use slackline_model::instance::{Arrival, Intake};
 use slackline_model::{Instance, Metric, Objective};
 use slackline_trace::{Diagnostic, Meta, TraceError, WorkloadStream};
 
+use super::deadlines::Deadlines;
 use super::error::ImportError;
 use super::loaded::{check_grain, grain_span};
 use super::recorded_options::{RecordedOptions, add_grain};
@@ -28,6 +29,8 @@ pub struct StreamedWorkload {
     is_read: bool,
     is_over: bool,
     slowest: f64,
+    deadlines: Option<Deadlines>,
+    n_arrived: u64,
     /// The metric option, the number of flows with a separate cost that overrides it, and the line of the
     /// first one.
     own_costs: Option<(Metric, u64, u32)>,
@@ -52,6 +55,7 @@ impl StreamedWorkload {
         let stream = WorkloadStream::open(name, source, options.from.as_deref(), &import)?;
         refuse_options(stream.importer(), options)?;
         let mut head = stream.head().clone();
+        let deadlines = Deadlines::new(options, &head.machines, name)?;
         options.apply_cluster(&mut head, name)?;
         let Objective { metric, combine } = head.objective;
         head.objective = Objective::new(options.metric.unwrap_or(metric), options.combine.unwrap_or(combine));
@@ -65,7 +69,11 @@ impl StreamedWorkload {
         if grain.is_some() {
             add_grain(&mut recorded, grain_span(grain));
         }
-        let intake = Intake::new(head, options.deadlines, Some(grain_span(grain)));
+        if let Some(deadlines) = &deadlines {
+            deadlines.record(&mut recorded);
+        }
+        let rule = deadlines.as_ref().map(|deadlines| deadlines.rule.clone());
+        let intake = Intake::new(head, rule, Some(grain_span(grain)));
         let intake = intake.map_err(|invalid| stream.error(invalid.to_string()))?;
         let empty = intake.instance().clone();
         let too_large = |problem| ImportError::TooLarge { name: name.to_owned(), problem };
@@ -80,6 +88,8 @@ impl StreamedWorkload {
             is_read: false,
             is_over: false,
             slowest,
+            deadlines,
+            n_arrived: 0,
             own_costs: None,
             metric: options.metric,
         })
@@ -104,6 +114,7 @@ impl StreamedWorkload {
     fn next_arrival(&mut self) -> Result<Option<Arrival>, ImportError> {
         loop {
             let arrival = self.intake.take(self.is_read).map_err(|refused| self.stream.refused(&refused))?;
+            self.n_arrived += u64::from(arrival.is_some());
             if arrival.is_some() || self.is_read {
                 return Ok(arrival);
             }
@@ -131,12 +142,11 @@ impl StreamedWorkload {
     /// A document that cannot be read.
     pub fn finish(self) -> Result<(String, Vec<Diagnostic>), TraceError> {
         let (sha256, mut diagnostics) = self.stream.finish()?;
-        diagnostics.extend(self.own_costs.map(|(metric, count, line)| Diagnostic {
-            what: format!("the document sets its cost, which overrides the metric {metric}"),
-            of: "flow",
-            count,
-            first: Some(slackline_trace::Place { line, column: 1 }),
-            file: None,
+        diagnostics.extend(self.deadlines.map(|deadlines| deadlines.remark(self.n_arrived)));
+        diagnostics.extend(self.own_costs.map(|(metric, count, line)| {
+            let what = format!("the document sets its cost, which overrides the metric {metric}");
+            let first = Some(slackline_trace::Place { line, column: 1 });
+            Diagnostic { first, ..Diagnostic::new("flow", count, what) }
         }));
         Ok((sha256, diagnostics))
     }

@@ -6,6 +6,7 @@ use slackline_model::draft::{MachineDraft, Weights};
 use slackline_model::{Combine, Draft, Metric};
 use slackline_trace::{Importers, Parameters};
 
+use super::deadlines::DeadlineCluster;
 use super::error::{ImportError, MissingOption};
 
 /// The largest factor for deadlines.
@@ -35,9 +36,12 @@ pub struct WorkloadOptions {
     pub combine: Option<Combine>,
     /// Whether weights count.
     pub weights: Option<Weights>,
-    /// If given, the deadline of every flow is its release plus this factor times its run time on an empty
-    /// cluster.
+    /// If given, the deadline of every flow is its release plus this factor times its time alone on the
+    /// workload's own cluster, or with unlimited slots if the workload has no cluster. The options for the
+    /// cluster of a simulation do not change deadlines.
     pub deadlines: Option<f64>,
+    /// Another cluster for these times alone.
+    pub deadlines_on: Option<DeadlineCluster>,
     /// The seed of all random draws.
     pub seed: Option<u64>,
 }
@@ -84,6 +88,7 @@ impl WorkloadOptions {
             combine: self.combine.or(other.combine),
             weights: self.weights.or(other.weights),
             deadlines: self.deadlines.or(other.deadlines),
+            deadlines_on: self.deadlines_on.or(other.deadlines_on),
             seed: self.seed.or(other.seed),
         }
     }

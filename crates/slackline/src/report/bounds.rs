@@ -9,7 +9,7 @@ use crate::report::table::{Align, Table, View};
 /// One row per bound, with the best one marked. Each row says how far the search went, and whether the bound
 /// holds only for tasks. If no bound is above 0, a line below says so.
 pub fn table(bounds: &Bounds, view: &View) -> String {
-    let objective = headline::objective(bounds.objective);
+    let objective = headline::objective_with(bounds.objective, bounds.weighted);
     let mut table =
         Table::new(&[("bound", Align::Left), (objective.as_str(), Align::Right), ("", Align::Left)]);
     let values: Vec<_> = bounds.bounds.iter().map(|bound| Some(bound.value)).collect();

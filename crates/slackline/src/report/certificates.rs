@@ -46,7 +46,7 @@ pub fn tables(
         column("flows", &mut choices.iter().map(|choice| f64::from(choice.flows)), Unit::Count),
         column("believed", &mut choices.iter().map(|choice| choice.cost), Unit::Measure),
         column("at least", &mut certificates.left.iter().copied(), Unit::Measure),
-        Column::numbers("gap", &gaps, Unit::Percent),
+        Column::numbers("gap", &gaps, Unit::Gap),
     ]);
     let rules: Vec<&str> = certificates.rules.iter().map(|(rule, _)| rule.as_str()).collect();
     let costs: Vec<Option<f64>> = certificates.rules.iter().map(|&(_, cost)| cost).collect();

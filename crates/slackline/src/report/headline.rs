@@ -62,15 +62,16 @@ pub fn cluster(instance: &Instance) -> String {
 
 /// `sum of response times, s` or `makespan, s`: the quantity to minimize, with its unit.
 pub fn objective(objective: Objective) -> String {
-    with_unit(objective, false)
+    objective_with(objective, false)
 }
 
 /// As [`objective`], with `weighted` if weights of the flows count.
 pub fn objective_of(instance: &Instance) -> String {
-    with_unit(instance.objective(), is_weighted(instance))
+    objective_with(instance.objective(), is_weighted(instance))
 }
 
-fn with_unit(objective: Objective, is_weighted: bool) -> String {
+/// As [`objective`], with `weighted` if `is_weighted`.
+pub fn objective_with(objective: Objective, is_weighted: bool) -> String {
     let (name, unit) = named(objective, is_weighted);
     if unit.is_empty() { name } else { format!("{name},{unit}") }
 }

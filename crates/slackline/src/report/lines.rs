@@ -87,6 +87,7 @@ pub fn stream_lines(
     let schedule = &mut streamed.simulated.schedule;
     claim_figures(schedule, &figures);
     meta.sha256 = sha256;
+    meta.not_modelled = Diagnostic::simplifications(&diagnostics);
     meta.status = status(schedule.cost, schedule.lower_bound);
     meta.choices = choices(&streamed.simulated.choices);
     lines.end(schedule, meta).map_err(NotWritten::Output)?;

@@ -41,13 +41,13 @@ fn cost(report: &Report) -> f64 {
 
 /// The verdict as JSON.
 pub fn json(verdict: &Verdict) -> String {
-    let (schedule, report) = match verdict {
+    let (schedule, report, is_weighted) = match verdict {
         Verdict::Not { kind, why } => {
             return slackline_trace::to_json(
                 &json!({ "valid": false, "violation": { "kind": kind, "message": why } }),
             );
         }
-        Verdict::Feasible { schedule, report, .. } => (schedule, report),
+        Verdict::Feasible { schedule, report, is_weighted, .. } => (schedule, report, is_weighted),
     };
     let figures = Figures::of_schedule(schedule, &report.metrics);
     slackline_trace::to_json(&json!({
@@ -57,6 +57,7 @@ pub fn json(verdict: &Verdict) -> String {
             "metric": schedule.objective.metric.name(),
             "combine": schedule.objective.combine.name(),
         },
+        "weighted": is_weighted,
         "cost": cost(report),
         "rows": report.rows,
         "failed": report.failed,

@@ -216,7 +216,7 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
         }
     }
 
-    fn arrive(&mut self, mut arrival: Arrival) -> Result<Arrival, NotStreamed<E>> {
+    fn arrive(&mut self, arrival: Arrival) -> Result<Arrival, NotStreamed<E>> {
         let flow = arrival.flow();
         if flow.release < self.latest || !self.judge.instance().can_admit(&arrival) {
             let problem = format!(
@@ -227,7 +227,7 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
             return Err(NotWritten::from(SimulateError::Refused(problem)).into());
         }
         self.latest = flow.release;
-        arrival.cut(GRAIN);
+        let arrival = arrival.cut(GRAIN, self.judge.instance());
         match self.judge.arrive(arrival.clone()) {
             Ok(id) => {
                 self.tally.add(self.judge.instance(), id);

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use slackline_model::Objective;
 
 pub use crate::documents::schedule::wire::Workload;
+use crate::reading::diagnostic::Simplification;
 use crate::reading::wire::Aim;
 pub use crate::reading::wire::NamedValues;
 
@@ -26,10 +27,15 @@ pub struct Comparison {
     /// What was compared, where that are several files or pieces of a workload, such as days.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<String>,
+    /// What the simulations left out of the log of the first workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_modelled: Vec<Simplification>,
     /// What was to be small.
     #[serde(serialize_with = "write_objective")]
     #[cfg_attr(test, schemars(with = "Aim"))]
     pub objective: Objective,
+    /// Whether the objective weighs the costs of flows with weights other than 1.
+    pub weighted: bool,
     /// A lower bound on the cost of any schedule; null where there is none.
     pub lower_bound: Figure,
     /// Which policies are best, and by how much the others are worse; null for a single policy.
@@ -188,6 +194,8 @@ fn write_objective<S: Serializer>(objective: &Objective, out: S) -> Result<S::Ok
 pub struct Bounds {
     #[serde(serialize_with = "write_objective")]
     pub objective: Objective,
+    /// Whether the objective weighs the costs of flows with weights other than 1.
+    pub weighted: bool,
     pub bounds: Vec<NamedBound>,
     /// The largest, if there is any.
     pub best: Option<f64>,
@@ -245,7 +253,9 @@ mod tests {
             workload: Workload { sha256: "ab".into(), options: [("grain".to_owned(), 5.into())].into() },
             seeds: vec![7],
             samples: vec!["2026-03-01".into(), "2026-03-02".into()],
+            not_modelled: Vec::new(),
             objective: Objective::default(),
+            weighted: false,
             lower_bound: figure,
             verdict: None,
             policies: vec![ran, refused],
@@ -279,6 +289,7 @@ mod tests {
                 "seeds": [7],
                 "samples": ["2026-03-01", "2026-03-02"],
                 "objective": { "metric": "response", "combine": "sum" },
+                "weighted": false,
                 "lower_bound": expected,
                 "verdict": serde_json::Value::Null,
                 "policies": [
@@ -304,6 +315,7 @@ mod tests {
     fn bounds_have_the_form_of_the_contract() {
         let bounds = Bounds {
             objective: Objective::default(),
+            weighted: false,
             bounds: vec![
                 NamedBound { name: "pb".into(), value: 1200.0, holds_for: "any", search: None },
                 NamedBound {
@@ -318,6 +330,7 @@ mod tests {
         let found: serde_json::Value = serde_json::from_str(&to_json(&bounds)).unwrap();
         let expected = serde_json::json!({
             "objective": {"metric": "response", "combine": "sum"},
+            "weighted": false,
             "bounds": [
                 {"name": "pb", "value": 1200.0, "holds_for": "any"},
                 {"name": "prices", "value": 1100.0, "holds_for": "tasks", "search": "complete"},

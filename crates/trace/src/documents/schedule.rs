@@ -13,6 +13,7 @@ mod write;
 use std::collections::BTreeMap;
 
 use crate::documents::counts::JobCounts;
+use crate::reading::diagnostic::Simplification;
 use serde::{Deserialize, Serialize};
 use slackline_model::{Schedule, schedule::gap, tolerance};
 
@@ -45,6 +46,8 @@ pub struct Meta {
     pub rules: Vec<RuleCost>,
     /// Which candidate a plan is, of a policy that plans several and takes the cheapest.
     pub winner: Option<String>,
+    /// What the simulation left out of the log of the workload.
+    pub not_modelled: Vec<Simplification>,
 }
 
 /// A rule that a policy chose.

@@ -42,6 +42,11 @@ const JOB_ROWS: Param = Param::new(
     "in a stream: a job is complete after this number of rows of other jobs",
 );
 
+/// The remarks on resources that simulations leave out.
+const INSTANCE_OF_SEVERAL_SLOTS: &str =
+    "instances that need several slots at the same time: the slots are scheduled independently";
+const MEMORY: &str = "planned memory (column 9), which limits no task";
+
 pub(super) const IMPORTER: Importer = Importer {
     params: &[SLOT_CORES, JOB_ROWS],
     // The length of the wait for a job's rows has no effect on the workload: a job that comes again is
@@ -228,6 +233,10 @@ impl Rows {
                 });
                 let wide = slots(cpu.unwrap_or(0.0) / 100.0, self.slot_cores);
                 let tasks = task_count((instances as u64).saturating_mul(wide));
+                let is_wide = u64::from(wide > 1);
+                diagnostics.add_unmodelled("row", is_wide, line.number, INSTANCE_OF_SEVERAL_SLOTS);
+                let has_memory = number(8)?.is_some_and(|memory| memory > 0.0);
+                diagnostics.add_unmodelled("row", u64::from(has_memory), line.number, MEMORY);
                 (Some((tasks.map_err(|what| line.error(1, what))?, seconds)), Some(start))
             }
         };

@@ -19,6 +19,7 @@ use slackline_model::params::Settings;
 
 use crate::importers::durations::whole_micros;
 use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::log::GANG;
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::format::Format;
@@ -134,6 +135,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
         if job.res == 0 {
             diagnostics.add_flow(1, "job without resources, given 1");
         }
+        diagnostics.add_unmodelled("job", u64::from(job.res > 1), 1, GANG);
         let id = match &job.id {
             Id::Number(id) => id.to_string(),
             Id::Text(id) => id.clone(),
@@ -259,11 +261,14 @@ mod tests {
         assert_eq!(
             said,
             [
+                (GANG, 1),
                 ("job that takes longer than its walltime, cut to its walltime", 1),
                 ("job without resources, given 1", 1),
                 ("job with a profile of type \"ParallelTaskProfile\", which has no duration, left out", 2),
             ]
         );
+        let left_out = crate::Diagnostic::simplifications(&imported.diagnostics);
+        assert_eq!((left_out.len(), left_out[0].count, left_out[0].what.as_str()), (1, 1, GANG));
         assert_eq!(imported.source.places(&["flows[2].jobs[0].map"])[0].unwrap().line, 5);
     }
 

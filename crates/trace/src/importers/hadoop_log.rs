@@ -11,7 +11,8 @@
 //!   number of slots that were busy at once. The real cluster has at least these.
 //! - Second 0 is the first submission.
 //! - In a stream (`json_log`), each job is one flow, and the log's cluster is not used.
-//! - Every attempt with its times is kept as the recorded execution of its job. With a clock behind that of
+//! - Every attempt with its times is kept as the recorded execution of its job, which ends when the log says
+//!   that the job finished. With a clock behind that of
 //!   the ApplicationMaster, an attempt may start before its job was submitted; then it is assumed to start
 //!   with the job.
 
@@ -67,6 +68,8 @@ pub(super) struct LoggedJob {
     pub(super) queue: Option<String>,
     pub(super) priority: Option<u32>,
     pub(super) submitted: Option<Millis>,
+    /// When it finished, failed or was killed.
+    pub(super) finished: Option<Millis>,
     /// Whether it failed, according to the log.
     pub(super) failed: bool,
     /// Its place in a workflow.
@@ -123,6 +126,7 @@ struct ImportedJob {
     queue: Option<String>,
     priority: Option<u32>,
     submitted: Millis,
+    finished: Option<Millis>,
     attempts: Vec<ImportedAttempt>,
     workflow: Workflow,
     line: u32,
@@ -175,7 +179,8 @@ impl Log {
                 return;
             }
         }
-        diagnostics.add_of("task", job.located, job.line, "with known input locations, which are ignored");
+        let located = "with known input locations, which are ignored";
+        diagnostics.add_unmodelled("task", job.located, job.line, located);
         self.map_reduce |= is_of_hadoop_1(&job.id);
         self.jobs.extend(convert_job(job, diagnostics));
     }
@@ -246,8 +251,9 @@ fn flow(jobs: workflow::Jobs, zero: Millis) -> FlowDraft {
         outcome: attempt.outcome,
     };
     let drafts = jobs.of.into_iter().map(|job| {
+        let recorded_end = job.finished.map(|finished| seconds(zero, finished));
         let recorded = job.attempts.into_iter().map(recorded).collect();
-        JobDraft { recorded, ..job.draft }
+        JobDraft { recorded, recorded_end, ..job.draft }
     });
     let drafts = drafts.collect();
     FlowDraft { release: seconds(zero, submitted), user, pool, priority, ..FlowDraft::new(jobs.id, drafts) }
@@ -312,10 +318,13 @@ fn convert_job(job: LoggedJob, diagnostics: &mut Diagnostics) -> Option<Imported
         }
         attempt
     }));
+    // Clocks may disagree, and attempts may outlive a job that was killed.
+    let last = attempts.iter().filter(|attempt| attempt.counts).map(|attempt| attempt.end).max();
+    let finished = job.finished.filter(|&finished| last.is_some_and(|last| finished > last));
     let id = printable(&job.id).unwrap_or_else(|| format!("job on line {line}"));
     let LoggedJob { user, queue, priority, workflow, .. } = job;
     let [user, queue] = [user, queue].map(|name| printable(&name?));
-    Some(ImportedJob { draft, id, user, queue, priority, submitted, attempts, workflow, line })
+    Some(ImportedJob { draft, id, user, queue, priority, submitted, finished, attempts, workflow, line })
 }
 
 /// Attempts that ended before they began have no length.
@@ -414,11 +423,11 @@ fn recorded(
                 );
             }
             if attempt.outcome != Outcome::Done {
-                diagnostics.add_of(
+                diagnostics.add_unmodelled(
                     "attempt",
                     1,
                     line,
-                    "failed or killed, kept in the recorded schedule only",
+                    "failed or killed (also preempted and speculative ones), kept in the recorded schedule only",
                 );
             }
             let (start, end) = (start.max(submitted), end.max(submitted));

@@ -330,10 +330,10 @@ impl Reader {
                 let named = fields.priority.text();
                 self.job.priority = named.as_deref().and_then(priority).or(self.job.priority);
             }
-            "JOB_FINISHED" => self.is_over = true,
-            "JOB_FAILED" | "JOB_KILLED" | "JOB_ERROR" => {
+            "JOB_FINISHED" | "JOB_FAILED" | "JOB_KILLED" | "JOB_ERROR" => {
                 self.is_over = true;
-                self.job.failed = true;
+                self.job.failed |= kind != "JOB_FINISHED";
+                self.job.finished = time(fields.finish_time.whole());
             }
             "TASK_STARTED" => {
                 self.job.located += u64::from(fields.split_locations.text().is_some());

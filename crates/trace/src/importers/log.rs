@@ -20,6 +20,10 @@ pub(super) const SLOT_CORES: Param = Param::new(
     "cores of a slot: a task of a log that takes more of them becomes several tasks",
 );
 
+/// The remark on a job that needs its processors at the same time.
+pub(super) const GANG: &str =
+    "gang of several processors, whose tasks are scheduled independently, so waiting times are too short";
+
 /// The slots that a number of cores covers, at least one.
 pub(super) fn slots(cores: f64, slot_cores: u64) -> u64 {
     (cores / slot_cores as f64).ceil().max(1.0) as u64

@@ -114,13 +114,7 @@ impl ImportOptions {
             |name: &&String| *name != SEED.name && importer.params.iter().all(|param| param.name != **name);
         let others: Vec<&str> = self.values.keys().filter(is_other).map(String::as_str).collect();
         let what = format!("{}: no option of the format {}, ignored", others.join(", "), importer.name);
-        (!others.is_empty()).then_some(Diagnostic {
-            what,
-            of: "option",
-            count: others.len() as u64,
-            first: None,
-            file: None,
-        })
+        (!others.is_empty()).then(|| Diagnostic::new("option", others.len() as u64, what))
     }
 
     /// The values of an importer's parameters.

@@ -62,6 +62,11 @@ struct Job {
     outcome: Option<String>,
     submit_time: Option<i64>,
     launch_time: Option<i64>,
+    finish_time: Option<i64>,
+    #[serde(rename = "jobMapMB")]
+    map_memory: Option<i64>,
+    #[serde(rename = "jobReduceMB")]
+    reduce_memory: Option<i64>,
     total_maps: Option<i64>,
     total_reduces: Option<i64>,
     map_tasks: Option<Vec<Task>>,
@@ -128,6 +133,10 @@ impl LoggedObjects for Trace {
             line,
             "counted by the job but not listed in the log, left out",
         );
+        let has_memory =
+            [job.map_memory, job.reduce_memory].into_iter().flatten().any(|megabytes| megabytes > 0);
+        let memory = "with the memory of its containers, which limits no task";
+        log.diagnostics.add_unmodelled("job", u64::from(has_memory), line, memory);
         log.add(logged(job, line));
         Ok(true)
     }
@@ -161,6 +170,7 @@ fn logged(job: Job, line: u32) -> LoggedJob {
         queue: job.queue,
         priority: job.priority.as_deref().and_then(priority),
         submitted: time(job.submit_time).or(time(job.launch_time)),
+        finished: time(job.finish_time),
         line,
     }
 }

@@ -21,7 +21,7 @@ use crate::importers::durations::whole_micros;
 use crate::importers::hadoop_log::printable;
 use crate::importers::importer::{Importer, Input, Output, import_lines};
 use crate::importers::line_import::{Line, LineContent, LineImport};
-use crate::importers::log::{SLOT_CORES, declare_pools, from_first, quoted, slots, task_count};
+use crate::importers::log::{GANG, SLOT_CORES, declare_pools, from_first, quoted, slots, task_count};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::place::Place;
@@ -123,6 +123,8 @@ struct Columns {
     user: Option<usize>,
     partition: Option<usize>,
     priority: Option<usize>,
+    /// Memory and other resources.
+    resources: [Option<usize>; 3],
 }
 
 impl Columns {
@@ -153,6 +155,7 @@ impl Columns {
             user: find("User"),
             partition: find("Partition"),
             priority: find("Priority"),
+            resources: [find("ReqMem"), find("AllocTRES"), find("ReqTRES")],
         })
     }
 }
@@ -298,6 +301,10 @@ fn flow(
         return Ok(None);
     };
     match (state, word) {
+        (Some((_, state @ ("PREEMPTED" | "REQUEUED"))), _) => {
+            let what = format!("{state}, kept with its run time: tasks are not preempted");
+            diagnostics.add_unmodelled("row", 1, number, &what);
+        }
         (Some((_, state)), _) => {
             diagnostics.add(number, &format!("{state}, kept with its run time"));
         }
@@ -310,6 +317,15 @@ fn flow(
         1.0
     });
     let tasks = task_count(slots(cores, slot_cores)).map_err(|what| row.line.error(1, what))?;
+    diagnostics.add_unmodelled("job", u64::from(tasks > 1), number, GANG);
+    let resources = columns.resources.iter().flatten().filter_map(|&column| row.cell(column));
+    let has_more = resources.flat_map(|cell| cell.split(',')).any(is_memory_or_gres);
+    diagnostics.add_unmodelled(
+        "job",
+        u64::from(has_more),
+        number,
+        "memory or other resources than processors, which limit no task",
+    );
     let map = Some(TasksDraft::Uniform { tasks, seconds: whole_micros(seconds) }.into());
     let job = JobDraft { id: id.to_owned(), map, ..JobDraft::default() };
     let text = |column: Option<usize>| column.and_then(|column| row.cell(column)).and_then(printable);
@@ -319,6 +335,14 @@ fn flow(
         .map(|(column, cell)| cell.parse().map_err(|_| row.wrong(column, "a priority, a whole number")));
     let priority = priority.transpose()?;
     Ok(Some((submit, FlowDraft { user, pool, priority, ..FlowDraft::new(id, vec![job]) })))
+}
+
+/// Whether a part of `cpu=128,mem=64G,gres/gpu=2`, or a cell with the memory alone, limits jobs.
+fn is_memory_or_gres(part: &str) -> bool {
+    match part.split_once('=') {
+        Some((name, _)) => !["cpu", "node", "billing", "energy"].contains(&name),
+        None => part.starts_with(|first: char| first.is_ascii_digit() && first != '0'),
+    }
 }
 
 /// How long the job ran, seconds.
@@ -411,6 +435,7 @@ JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS
         assert_eq!(
             said,
             [
+                (GANG, 3),
                 ("step of a job, left out", 1),
                 ("job name with | in it", 1),
                 ("TIMEOUT, kept with its run time", 1),

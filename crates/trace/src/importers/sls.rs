@@ -72,6 +72,8 @@ struct Job {
     priority: Option<u32>,
     #[serde(rename = "job.start.ms")]
     start: Option<i64>,
+    #[serde(rename = "job.end.ms")]
+    end: Option<i64>,
     #[serde(rename = "job.count")]
     count: Option<u64>,
     #[serde(rename = "job.tasks")]
@@ -95,6 +97,10 @@ struct Task {
     kind: Option<String>,
     #[serde(rename = "container.request.delay")]
     delay: Option<i64>,
+    #[serde(rename = "container.memory")]
+    memory: Option<u64>,
+    #[serde(rename = "container.vcores")]
+    vcores: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -189,7 +195,14 @@ fn add(object: &Object<'_>, job: &Job, number: u64, log: &mut Log) {
     let line = object.line();
     let listed = job.tasks.as_deref().unwrap_or_default();
     let delayed = listed.iter().filter(|task| task.delay.is_some_and(|delay| delay != 0)).count() as u64;
-    log.diagnostics.add_of("task", delayed, line, "requested with a delay, which is ignored");
+    log.diagnostics.add_unmodelled("task", delayed, line, "requested with a delay, which is ignored");
+    let is_large = |task: &&Task| {
+        task.memory.is_some_and(|memory| memory > CONTAINER_MB)
+            || task.vcores.is_some_and(|vcores| vcores > 1)
+    };
+    let large = listed.iter().filter(is_large).map(Task::count).fold(0, u64::saturating_add);
+    let what = "with a container of more memory or cores than a slot, given one slot";
+    log.diagnostics.add_unmodelled("task", large, line, what);
     for copy in 0..job.count.unwrap_or(1) {
         let id = job.id.clone().unwrap_or_else(|| format!("job_{number}"));
         let start = job.start.filter(|start| (0..=MILLIS_MAX).contains(start));
@@ -200,6 +213,7 @@ fn add(object: &Object<'_>, job: &Job, number: u64, log: &mut Log) {
             queue: job.queue.clone(),
             priority: job.priority,
             submitted: start.or(Some(0)),
+            finished: job.end.filter(|end| (0..=MILLIS_MAX).contains(end)),
             tasks: listed.iter().flat_map(of_task).collect(),
             line,
             ..LoggedJob::default()

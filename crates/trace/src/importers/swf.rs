@@ -18,7 +18,7 @@ use slackline_model::{Draft, Start};
 use crate::importers::durations::whole_micros;
 use crate::importers::importer::{Importer, Input, Output, import_lines};
 use crate::importers::line_import::{Line, LineContent, LineImport};
-use crate::importers::log::{SLOT_CORES, cells, declare_pools, quoted, slots, task_count};
+use crate::importers::log::{GANG, SLOT_CORES, cells, declare_pools, quoted, slots, task_count};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::source::SourceMap;
@@ -101,6 +101,7 @@ enum Column {
     Run = 4,
     Allocated = 5,
     Requested = 8,
+    Memory = 10,
     Status = 11,
     User = 12,
     Queue = 15,
@@ -206,6 +207,14 @@ impl Rows {
         };
         let tasks = task_count(slots(processors, self.slot_cores));
         let tasks = tasks.map_err(|what| row.line.error(row.cells[4].0, what))?;
+        diagnostics.add_unmodelled("job", u64::from(tasks > 1), number, GANG);
+        let has_memory = row.number(Column::Memory)?.is_some_and(|memory| memory > 0.0);
+        diagnostics.add_unmodelled(
+            "job",
+            u64::from(has_memory),
+            number,
+            "requested memory (column 10), which limits no task",
+        );
         let id = row.text(Column::Job).to_owned();
         let map = Some(TasksDraft::Uniform { tasks, seconds: whole_micros(run) }.into());
         let job = JobDraft { id: id.clone(), map, ..JobDraft::default() };
@@ -317,6 +326,7 @@ mod tests {
         assert_eq!(
             said,
             [
+                (GANG, 7),
                 ("failed, kept with its run time", 8),
                 ("cancelled before it started, left out", 9),
                 ("comes after another job (column 17), released when it was submitted", 10),

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
@@ -59,6 +60,15 @@ struct Workflow {
 #[derive(Deserialize)]
 struct Specification {
     tasks: Vec<Task>,
+    #[serde(default)]
+    files: Vec<DataFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DataFile {
+    #[serde(default)]
+    size_in_bytes: f64,
 }
 
 #[derive(Deserialize)]
@@ -71,6 +81,8 @@ struct Task {
 #[derive(Deserialize)]
 struct Execution {
     tasks: Vec<TaskExecution>,
+    #[serde(default)]
+    machines: Vec<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +90,28 @@ struct Execution {
 struct TaskExecution {
     id: String,
     runtime_in_seconds: f64,
+    core_count: Option<f64>,
+    memory_in_bytes: Option<f64>,
+}
+
+/// Counts what an instance has and simulations leave out.
+fn count_unmodelled(workflow: &Workflow, diagnostics: &mut Diagnostics) {
+    let (files, tasks) = (&workflow.specification.files, &workflow.execution.tasks);
+    let bytes: f64 = files.iter().map(|file| file.size_in_bytes.max(0.0)).sum();
+    let what = format!("with {bytes:.0} bytes in total, whose transfer takes no time");
+    diagnostics.add_unmodelled("file", files.len() as u64, 1, &what);
+    let count = |is: fn(&TaskExecution) -> bool| tasks.iter().filter(|task| is(task)).count() as u64;
+    let cores = count(|task| task.core_count.is_some_and(|cores| cores > 1.0));
+    diagnostics.add_unmodelled("task", cores, 1, "with several cores, given one slot");
+    let memory = count(|task| task.memory_in_bytes.is_some_and(|bytes| bytes > 0.0));
+    diagnostics.add_unmodelled("task", memory, 1, "with known memory, which limits no task");
+    let machines = workflow.execution.machines.len() as u64;
+    diagnostics.add_unmodelled(
+        "machine",
+        machines,
+        1,
+        "of the recorded run: cores, speed and memory are ignored",
+    );
 }
 
 /// Whether a text could be an instance: JSON that names its schema's version and is not one of ours.
@@ -108,6 +142,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
     let instance: Instance = parse(file, text, Format::Json, KIND)?;
     let lines = Lines::of(text);
     let mut diagnostics = Diagnostics::default();
+    count_unmodelled(&instance.workflow, &mut diagnostics);
     let mut runtimes = BTreeMap::new();
     for (k, task) in instance.workflow.execution.tasks.into_iter().enumerate() {
         let seconds = task.runtime_in_seconds;
@@ -181,6 +216,30 @@ mod tests {
     { "name": "b", "id": "b", "parents": ["a"], "children": [] } ] },
   "execution": { "makespanInSeconds": 9, "tasks": [
     { "id": "a", "runtimeInSeconds": 1.5 }, { "id": "b", "runtimeInSeconds": 0 } ] } } }"#;
+
+    #[test]
+    fn what_simulations_leave_out_is_counted() {
+        let text = CHAIN
+            .replace(
+                "\"children\": [] } ] },",
+                "\"children\": [] } ], \"files\": [{ \"id\": \"x\", \"sizeInBytes\": 2500000 }] },",
+            )
+            .replace(
+                "\"runtimeInSeconds\": 1.5",
+                "\"runtimeInSeconds\": 1.5, \"coreCount\": 4, \"memoryInBytes\": 9",
+            )
+            .replace("\"makespanInSeconds\": 9,", "\"makespanInSeconds\": 9, \"machines\": [{}, {}],");
+        let imported = read(&text, "1").unwrap();
+        let left_out = crate::Diagnostic::simplifications(&imported.diagnostics);
+        let found: Vec<_> = left_out.iter().map(|l| (l.count, l.of.as_str(), l.what.as_str())).collect();
+        let expected = [
+            (1, "file", "with 2500000 bytes in total, whose transfer takes no time"),
+            (1, "task", "with several cores, given one slot"),
+            (1, "task", "with known memory, which limits no task"),
+            (2, "machine", "of the recorded run: cores, speed and memory are ignored"),
+        ];
+        assert_eq!(found, expected);
+    }
 
     fn read(text: &str, scale: &str) -> Result<ImportedWorkload, TraceError> {
         let options = ImportOptions::from_pairs([("runtime-scale", scale)]).unwrap();

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::reading::place::Place;
 
 /// A remark on some rows of a trace, or flows of a document.
@@ -16,11 +18,44 @@ pub struct Diagnostic {
     pub first: Option<Place>,
     /// The file of the first one within a folder.
     pub file: Option<String>,
+    /// Whether the log has something that simulations leave out, so that their results differ from it.
+    pub is_unmodelled: bool,
+}
+
+impl Diagnostic {
+    /// A remark without a place.
+    pub fn new(of: &'static str, count: u64, what: impl Into<String>) -> Self {
+        Self { what: what.into(), of, count, first: None, file: None, is_unmodelled: false }
+    }
+
+    /// What simulations leave out of a log, of these remarks.
+    pub fn simplifications(diagnostics: &[Self]) -> Vec<Simplification> {
+        let left_out = diagnostics.iter().filter(|diagnostic| diagnostic.is_unmodelled);
+        let of = |diagnostic: &Self| Simplification {
+            count: diagnostic.count,
+            of: diagnostic.of.to_owned(),
+            what: diagnostic.what.clone(),
+        };
+        left_out.map(of).collect()
+    }
+}
+
+/// Something in a log that simulations leave out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Simplification {
+    /// How many there are in the log.
+    pub count: u64,
+    /// The counted thing, such as `job` or `attempt`.
+    pub of: String,
+    /// What the log has, and the consequence.
+    pub what: String,
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, of, count, first, file } = self;
+        let Self { what, of, count, first, file, .. } = self;
         let s = if *count == 1 { "" } else { "s" };
         write!(f, "{count} {of}{s}: {what}")?;
         match (first, file) {
@@ -85,19 +120,27 @@ impl Diagnostics {
         self.count(count, None, what, of);
     }
 
+    /// Adds `count` things that the log has and simulations leave out; the first of them on that line.
+    pub fn add_unmodelled(&mut self, of: &'static str, count: u64, line: u32, what: &str) {
+        self.count(count, Some(line), what, of);
+        if let Some(known) = self.list.iter_mut().find(|d| d.what == what) {
+            known.is_unmodelled = true;
+        }
+    }
+
     fn count(&mut self, count: u64, line: Option<u32>, what: &str, of: &'static str) {
         if let Some(known) = self.list.iter_mut().find(|d| d.what == what) {
             known.count += count;
         } else if count > 0 {
             let line = line.filter(|_| !self.is_past_files);
             let (first, file) = (line.map(|line| Place { line, column: 1 }), self.file.clone());
-            self.list.push(Diagnostic { what: what.to_owned(), of, count, first, file });
+            self.list.push(Diagnostic { first, file, ..Diagnostic::new(of, count, what) });
         }
     }
 
     /// Adds the same remark for `count` flows, of which the first is at `place`.
     pub(crate) fn add_flows(&mut self, count: u64, first: Place, what: String) {
-        self.list.push(Diagnostic { what, of: "flow", count, first: Some(first), file: None });
+        self.list.push(Diagnostic { first: Some(first), ..Diagnostic::new("flow", count, what) });
     }
 
     pub fn into_vec(self) -> Vec<Diagnostic> {

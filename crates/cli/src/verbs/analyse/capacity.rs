@@ -44,8 +44,7 @@ Sizes, --machines A..B or --over slots=A..B, are searched for the smallest that 
 then next to the answer and about 5 % from it, because more machines are not always better. --search every tries all \
 sizes up to the answer. Settings (--over slowstart=A..B, heartbeat=A..B, capacity:QUEUE=A..B), sizes with a step \
 (A..B:STEP) and sizes without --until are all simulated (--format csv gives the curve). Deadlines of --deadlines F are \
-those of the largest cluster, for all sizes; for --over map-slots and reduce-slots, those of the cluster as it is. When \
-the capacity of a queue is varied, maximums below it are raised to it. The exit code is 1 if nothing meets the \
+the same for all sizes and settings. When the capacity of a queue is varied, maximums below it are raised to it. The exit code is 1 if nothing meets the \
 conditions. Ctrl-C ends the search and prints the results so far.
 
 `slackline tune` finds the best split of map and reduce slots.")]

@@ -188,6 +188,9 @@ impl Flows<'_> {
                 };
                 self.problems.add(path.clone(), found);
             }
+            if let Some(end) = job.recorded_end {
+                self.problems.seconds(|| format!("{path}.recorded_end"), end);
+            }
             for kind in PhaseKind::ALL {
                 self.check_phase(&path, job, kind);
             }

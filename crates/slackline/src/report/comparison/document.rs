@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use slackline_model::Objective;
+use slackline_trace::Simplification;
 use slackline_trace::documents::comparison::{
     Comparison, Difference, Figure, FlowChance, GroupResult, NamedValues, ObjectiveResult, PolicyResult,
     Workload,
@@ -31,6 +32,10 @@ pub struct ComparisonSubject {
     pub objective: Objective,
     /// How values were sampled.
     pub sampling: Sampling,
+    /// Whether flows have weights other than 1.
+    pub is_weighted: bool,
+    /// What the simulations left out of the log.
+    pub not_modelled: Vec<Simplification>,
 }
 
 /// The comparison document. Each policy has one set of figures per sample, and there is one lower bound per
@@ -76,7 +81,9 @@ pub fn json(about: &ComparisonSubject, all: &[Runs], flows: &[FlowSeeds]) -> Str
         workload: Workload { sha256: about.sha256.clone(), options: about.options.clone() },
         seeds: about.seeds.clone(),
         samples: about.samples.clone(),
+        not_modelled: about.not_modelled.clone(),
         objective: about.objective,
+        weighted: about.is_weighted,
         lower_bound,
         verdict: verdict.as_ref().map(Verdict::sentence),
         policies: all.iter().enumerate().map(entry).collect(),

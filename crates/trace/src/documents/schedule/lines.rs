@@ -117,6 +117,7 @@ impl<W: Write> ScheduleLines<W> {
             gap_absolute: gap_absolute(schedule),
             status: meta.status.clone(),
             metrics: NamedValues(schedule.metrics.clone()),
+            not_modelled: meta.not_modelled.clone(),
         };
         serde_json::to_writer(&mut self.out, &last)?;
         self.out.write_all(b"\n")?;
@@ -277,7 +278,8 @@ pub(super) fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), Sche
 
 pub(super) fn meta(first: FirstLine, last: LastLine) -> Meta {
     let FirstLine { version, options, seed, .. } = first;
-    Meta { version, sha256: last.sha256, options, seed, status: last.status, ..Meta::default() }
+    let LastLine { sha256, status, not_modelled, .. } = last;
+    Meta { version, sha256, options, seed, status, not_modelled, ..Meta::default() }
 }
 
 pub(super) enum Kind<'a> {

@@ -63,6 +63,7 @@ fn meta<F, A, T, M>(document: &wire::Document<F, A, T, M>) -> Meta {
         choices: document.choices.clone(),
         rules: document.rules.clone(),
         winner: document.winner.clone(),
+        not_modelled: document.not_modelled.clone(),
     }
 }
 

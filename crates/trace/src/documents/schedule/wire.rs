@@ -9,6 +9,7 @@ use slackline_model::schedule::{self, FlowResult, Outcome};
 use super::{Choice, RuleCost};
 use crate::documents::counts::JobCounts;
 use crate::documents::workload::wire::Cluster;
+use crate::reading::diagnostic::Simplification;
 use crate::reading::times::Beginning;
 use crate::reading::wire::{Aim, Name, NamedValues, OutcomeName, PhaseName, SchemaName, done, is_done};
 
@@ -116,6 +117,9 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Ams> {
     /// policy calls it, or `a search`.
     #[serde(default)]
     pub(crate) winner: Option<String>,
+    /// What the simulation left out of the log of the workload.
+    #[serde(default)]
+    pub(crate) not_modelled: Vec<Simplification>,
     /// Flow by flow.
     pub(crate) flows: Flows,
     /// Slots held by phases, piecewise constant.
@@ -247,6 +251,9 @@ pub(crate) struct LastLine {
     /// Claimed metrics by their names in the comparison document.
     #[serde(default)]
     pub(crate) metrics: NamedValues,
+    /// What the simulation left out of the log of the workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_modelled: Vec<Simplification>,
 }
 
 /// A line of a schedule in lines: the first one, then rows of tasks, AMs and flows, each flow after its

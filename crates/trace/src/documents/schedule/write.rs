@@ -99,6 +99,10 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
     if let Some(winner) = &meta.winner {
         entry(out, "winner", winner)?;
     }
+    if !meta.not_modelled.is_empty() {
+        out.write_all(b",\n")?;
+        list(out, "not_modelled", &meta.not_modelled, |out, left_out| value(out, left_out))?;
+    }
     out.write_all(b",\n")
 }
 

@@ -175,6 +175,7 @@ fn to_job(path: &str, job: wire::Job, faults: &mut Vec<Fault>) -> JobDraft {
         min_slots: per_phase(job.min_slots),
         max_slots: per_phase(job.max_slots),
         recorded: job.recorded.into_iter().map(to_attempt).collect(),
+        recorded_end: job.recorded_end,
     }
 }
 
@@ -321,6 +322,7 @@ fn from_job(job: &JobDraft) -> wire::Job {
         max_slots: from_per_phase(job.max_slots),
         run: job.run.as_ref().map(run::from_run),
         recorded: job.recorded.iter().map(from_attempt).collect(),
+        recorded_end: job.recorded_end,
     }
 }
 

@@ -392,9 +392,9 @@ fn attempts() -> impl Strategy<Value = AttemptDraft> {
 fn jobs() -> impl Strategy<Value = JobDraft> {
     let some = || prop::option::of(phases());
     let slots = (per_phase(), per_phase());
-    let recorded = prop::collection::vec(attempts(), 0..3);
+    let recorded = (prop::collection::vec(attempts(), 0..3), prop::option::of(numbers()));
     (names(), prop::collection::vec(names(), 0..3), some(), some(), slots, recorded).prop_map(
-        |(id, after, map, reduce, (min_slots, max_slots), recorded)| JobDraft {
+        |(id, after, map, reduce, (min_slots, max_slots), (recorded, recorded_end))| JobDraft {
             run: None,
             id,
             after,
@@ -403,6 +403,7 @@ fn jobs() -> impl Strategy<Value = JobDraft> {
             min_slots,
             max_slots,
             recorded,
+            recorded_end,
         },
     )
 }

@@ -268,6 +268,10 @@ pub(crate) struct Job {
     /// What a log says really happened: attempts of its tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) recorded: Vec<Attempt>,
+    /// When the job finished according to the log, seconds after the start of the workload; not before its last
+    /// task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) recorded_end: Option<f64>,
 }
 
 /// An attempt of a task that a log says there was.

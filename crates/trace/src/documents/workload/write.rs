@@ -123,6 +123,7 @@ impl Entries<'_> {
         self.put_some("min_slots", job.min_slots.as_ref());
         self.put_some("max_slots", job.max_slots.as_ref());
         self.put_some("run", job.run.as_ref());
+        self.put_some("recorded_end", job.recorded_end.as_ref());
         self.put_rows("recorded", &job.recorded);
     }
 

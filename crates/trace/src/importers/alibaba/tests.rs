@@ -46,8 +46,10 @@ fn rows_of_a_job_become_a_flow() {
     assert_eq!(
         said(&imported),
         [
+            ("planned memory (column 9), which limits no task", 6),
             ("task that failed, kept with its run time", 1),
             ("task without an end, left out", 1),
+            ("instances that need several slots at the same time: the slots are scheduled independently", 1),
             ("task that never started, left out", 1),
             ("task that ends before it starts, left out", 1),
             ("no number of instances, given 1", 1),

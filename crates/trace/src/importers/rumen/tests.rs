@@ -99,7 +99,7 @@ fn tasks_take_what_their_successful_attempt_took() {
         said(&imported),
         [
             "1 reduce: started before the last map finished, counted from the end of the map phase (first at line 1)",
-            "1 attempt: failed or killed, kept in the recorded schedule only (first at line 1)",
+            "1 attempt: failed or killed (also preempted and speculative ones), kept in the recorded schedule only (first at line 1)",
             "2 machines: inferred from the log, with the peak of concurrent tasks as slots (options for machines and slots override it)",
         ]
     );
@@ -140,7 +140,7 @@ fn odd_times_are_repaired_and_counted() {
             "1 reduce: finished before the last map of its job, counted as 0 s long at the end of that map (first at line 1)",
             "1 attempt: started before the job was submitted, recorded from the submission on (first at line 1)",
             "1 task: without a successful attempt, given the duration of the longest (first at line 1)",
-            "2 attempts: failed or killed, kept in the recorded schedule only (first at line 1)",
+            "2 attempts: failed or killed (also preempted and speculative ones), kept in the recorded schedule only (first at line 1)",
             "1 machine: inferred from the log, with the peak of concurrent tasks as slots (options for machines and slots override it)",
         ]
     );

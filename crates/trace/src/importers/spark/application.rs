@@ -163,8 +163,12 @@ impl Application {
 
     fn task(&mut self, number: u32, end: TaskEnd, diagnostics: &mut Diagnostics) {
         let succeeded = end.reason.is_none_or(|reason| reason.reason == "Success");
-        let Some(TaskInfo { index, partition, launched, finished }) = end.task.filter(|_| succeeded) else {
-            diagnostics.add(number, "attempt of a task that failed or was killed, left out");
+        let is_speculative = end.task.as_ref().is_some_and(|task| task.speculative);
+        diagnostics.add_unmodelled("row", u64::from(is_speculative), number, SPECULATIVE);
+        let Some(TaskInfo { index, partition, launched, finished, .. }) = end.task.filter(|_| succeeded)
+        else {
+            let what = "attempt of a task that failed or was killed, left out";
+            diagnostics.add_unmodelled("row", 1, number, what);
             return;
         };
         if finished < launched {
@@ -207,6 +211,8 @@ impl Application {
             })
             .collect();
         let wide = slots(self.cores, slot_cores) as usize;
+        let several = if wide > 1 { self.stages.len() as u64 } else { 0 };
+        diagnostics.add_unmodelled("row", several, self.line, SEVERAL_CORES);
         let name = |id: i64| format!("stage-{id}");
         let jobs = order::order(&stages, &spans).into_iter().map(|(id, after)| {
             let seconds = self.stages[&id].done.values().map(|&seconds| whole_micros(seconds));
@@ -250,6 +256,13 @@ impl Application {
 
 /// Cores that a task may take: no machine has more, and each counts as one task here.
 const TASK_CORES_MAX: f64 = 1024.0;
+
+/// The remark on speculative attempts.
+const SPECULATIVE: &str = "speculative attempt: simulations start none unless asked";
+
+/// The remark on tasks of several cores.
+const SEVERAL_CORES: &str =
+    "stage with tasks of several cores: the slots of a task are scheduled independently";
 
 /// The remark on tasks that were executed again.
 const REPEATED: &str = "task that had already succeeded, left out";

@@ -138,6 +138,8 @@ pub(super) struct TaskInfo {
     pub(super) launched: i64,
     #[serde(rename = "Finish Time")]
     pub(super) finished: i64,
+    #[serde(rename = "Speculative", default)]
+    pub(super) speculative: bool,
 }
 
 /// The event of a line; `None` if it is no event.

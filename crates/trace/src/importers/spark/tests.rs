@@ -115,6 +115,7 @@ fn stages_become_jobs_of_a_flow() {
             ("job that failed, kept as far as it ran", 1),
             ("stage with unfinished tasks, kept with its finished tasks", 1),
             ("pause of at least 1 s between the jobs of a program, left out", 1),
+            ("stage with tasks of several cores: the slots of a task are scheduled independently", 4),
         ]
     );
 }
@@ -132,7 +133,8 @@ fn a_stage_that_is_tried_again_has_each_part_of_the_data_once() {
     ]);
     let imported = read(&text(&lines)).unwrap();
     assert_eq!(seconds(&imported.draft.flows[0].jobs[0]), [1.0, 1.0, 2.0, 2.0]);
-    assert_eq!(said(&imported), [("task that had already succeeded, left out", 1)]);
+    let several = ("stage with tasks of several cores: the slots of a task are scheduled independently", 2);
+    assert_eq!(said(&imported), [("task that had already succeeded, left out", 1), several]);
 }
 
 #[test]

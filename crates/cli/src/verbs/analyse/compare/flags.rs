@@ -32,7 +32,7 @@ the value, at most 20. Every policy gets the same draws, so differences to the f
 that cannot be told from the best one share its mark. Of several workloads, and of the days of --each, each is one \
 sample, with the mean of its seeds. Rank: fewer missed deadlines, then less tardiness in total; without deadlines, less \
 cost. With several --machines there is a \
-row for each size and policy (with --seeds a table for each size). The deadlines of --deadlines F are then those of the largest cluster, \
+row for each size and policy (with --seeds a table for each size). The deadlines of --deadlines F are the same \
 for all sizes. A --history is only read, so every simulation starts with the same one.")]
 pub(crate) struct Compare {
     /// Workload document or trace; - for standard input

@@ -248,6 +248,8 @@ impl ResultWriter<'_> {
             samples: units.into_iter().flatten().collect(),
             objective: first.objective,
             sampling: self.sampling(rounds),
+            is_weighted: first.is_weighted,
+            not_modelled: first.not_modelled.clone(),
         }
     }
 

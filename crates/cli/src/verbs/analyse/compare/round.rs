@@ -15,7 +15,7 @@ use slackline::report::{self, Figures, Row, comparison, headline, write_schedule
 use slackline::simulate::{FinalRow, SimulateError};
 use slackline_model::schedule::{Clock, FlowRow, TaskRows};
 use slackline_model::{Instance, Objective};
-use slackline_trace::Meta;
+use slackline_trace::{Diagnostic, Meta, Simplification};
 
 use super::flags::Compare;
 use super::page_rows::PageRows;
@@ -57,6 +57,8 @@ pub(super) struct Round {
     pub(super) bound: Option<f64>,
     pub(super) headlines: String,
     pub(super) objective: Objective,
+    pub(super) is_weighted: bool,
+    pub(super) not_modelled: Vec<Simplification>,
     /// Its name with its unit.
     pub(super) objective_text: String,
     pub(super) options: RecordedOptions,
@@ -134,6 +136,8 @@ pub(super) fn round(
         bound: is_exact.then(|| bound.get(instance)).flatten(),
         headlines: headline::lines(source.short_name(), instance),
         objective: instance.objective(),
+        is_weighted: headline::is_weighted(instance),
+        not_modelled: Diagnostic::simplifications(&sample.loaded.diagnostics),
         objective_text: headline::objective_of(instance),
         options,
         drawn: page_rows.map_or_else(Vec::new, PageRows::into_drawn),

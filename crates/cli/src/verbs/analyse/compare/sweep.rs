@@ -150,26 +150,7 @@ impl Sweep<'_> {
             sample.loaded.prepare(self.args.simulation.grain)?;
             Ok(Rc::new(sample))
         };
-        self.with_deadlines(loaded, source, seed)?.into_iter().map(prepare).collect()
-    }
-
-    /// With the deadlines of the largest cluster, where deadlines are made and there are several sizes: they
-    /// must be the same for all.
-    fn with_deadlines(
-        &self,
-        mut found: Vec<Sample>,
-        source: &Source,
-        seed: u64,
-    ) -> anyhow::Result<Vec<Sample>> {
-        let (true, Some(largest)) = (self.shapes.len() > 1, self.shapes.last()) else { return Ok(found) };
-        if self.args.shape.deadlines.is_some() {
-            let largest = self.samples.of(source, largest, seed)?;
-            for (sample, largest) in found.iter_mut().zip(largest) {
-                let instance = sample.loaded.instance.clone();
-                sample.loaded.instance = instance.with_deadlines_of(&largest.loaded.instance);
-            }
-        }
-        Ok(found)
+        loaded.into_iter().map(prepare).collect()
     }
 }
 
