@@ -3,11 +3,17 @@
 
 mod bisection;
 mod condition;
+#[cfg(test)]
+mod coverage;
+mod draws;
 mod search;
 mod search_dimension;
+mod search_step;
 
 #[cfg(test)]
 pub(crate) use condition::is_time;
 pub use condition::{Condition, NoCondition};
-pub use search::{Capacity, CapacityError, Figures, Method, Search, SearchStep, search};
+pub use draws::{DrawRule, Draws, SeededDraft, wilson};
+pub use search::{Capacity, CapacityError, Method, Search, search};
 pub use search_dimension::{Axis, Knob, Values};
+pub use search_step::{Draw, Figures, SearchStep};

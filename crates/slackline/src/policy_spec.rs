@@ -26,6 +26,8 @@ pub struct PolicySpec {
     capabilities: Capabilities,
     planner: Planner,
     settings: Settings,
+    /// Its entry, unless it is a closure.
+    entry: Option<PolicyEntry>,
     maker: Maker,
     remarks: Vec<String>,
     /// The queues of Hadoop's CapacityScheduler, if they were read from a file.
@@ -89,6 +91,7 @@ impl PolicySpec {
             },
             planner: Planner::Rehearsal,
             settings: Settings::defaults(&[]),
+            entry: None,
             maker: Maker::Here(Arc::new(make)),
             remarks: Vec::new(),
             #[cfg(feature = "import")]
@@ -114,6 +117,7 @@ impl PolicySpec {
             capabilities: entry.capabilities,
             planner: entry.planner,
             settings,
+            entry: Some(*entry),
             maker: Maker::Here(Arc::new(move |cluster, objective| make(cluster, objective, &own))),
             remarks: Vec::new(),
             #[cfg(feature = "import")]
@@ -151,6 +155,29 @@ impl PolicySpec {
              have capacities",
             self.spec
         ))
+    }
+
+    /// The same policy with another value of a parameter.
+    ///
+    /// # Errors
+    /// A policy without that parameter; a value that it does not allow; a queue file that cannot be read.
+    pub fn with_parameter(&self, name: &str, value: f64) -> Result<Self, String> {
+        let value = value.to_string();
+        let wrong = |problem: String| format!("param:{name} = {value}: policy {}: {problem}", self.name);
+        let entry = self.entry.as_ref().filter(|_| !self.is_program());
+        let entry = entry.ok_or_else(|| wrong("found no parameters, expected some".to_owned()))?;
+        let own: Vec<_> = self.settings.pairs().filter(|(own, _)| *own != name).collect();
+        let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+        let settings = Settings::parse(entry.params, own.chain([(name, value.as_str())]));
+        let settings = settings.map_err(|problem| wrong(problem.to_string()))?;
+        let kept = self.spec.split(':').filter(|part| part.split('=').next() != Some(name));
+        let spec = format!("{}:{name}={value}", kept.collect::<Vec<_>>().join(":"));
+        let policy = Self::of_entry(entry, settings, &spec);
+        #[cfg(feature = "import")]
+        if let Some(queues) = crate::queue_files::read(entry, policy.settings()).map_err(&wrong)? {
+            return Ok(policy.with_queues(queues));
+        }
+        Ok(policy)
     }
 
     /// The policy of an entry with default parameters.

@@ -83,12 +83,12 @@ fn concepts_are_as_drawn() {
 
 #[test]
 fn the_commands_of_the_page_on_a_log_print_its_output() {
-    check("i-have-a-log", 4);
+    check("i-have-a-log", 5);
 }
 
 #[test]
 fn the_commands_of_the_page_on_nightly_flows_print_its_output() {
-    check("i-have-nightly-flows", 6);
+    check("i-have-nightly-flows", 7);
 }
 
 #[test]

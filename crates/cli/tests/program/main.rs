@@ -53,6 +53,7 @@
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
+mod capacity_draws;
 mod certificates;
 mod checks;
 mod chrome_trace;

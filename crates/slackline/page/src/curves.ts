@@ -49,9 +49,11 @@ class OneCurve {
   draw(): void {
     const { curve } = this, { marked } = curve, values = this.values();
     this.width = Math.max(260, this.holder.clientWidth);
-    const highest = Math.max(...values, 0) * 1.05, least = Math.min(...values);
-    // Where a few values dwarf all others, the others are what is looked for.
-    const most = (marked !== null && least > 0 ? Math.min(highest, least * 8) : highest) || 1;
+    const tops = curve.lines.flatMap((line) => line.band ?? []).map((range) => range?.[1] ?? 0);
+    const highest = Math.max(...values, ...tops, 0) * 1.05, least = Math.min(...values);
+    // If a few values are much larger than all others, the axis ends before them. A chance has the whole axis.
+    const near = marked !== null && least > 0 && curve.limit === null ? Math.min(highest, least * 8) : highest;
+    const most = (curve.limit === null ? near : 1.05) || 1;
     const lines = curve.lines.map((line, policy): Line => ({
       policy, name: line.name, strong: curve.lines.length === 1,
       points: curve.x.flatMap((at, k) => line.values[k] === null ? [] : [[at, line.values[k]] as [number, number]]),
@@ -66,7 +68,24 @@ class OneCurve {
       xMarks: this.xMarks(), yMarks: scale.marks, yLabel: short, xTitle: curve.x_title, yTitle: scale.unit,
       label: `${curve.title} over ${curve.x_title}${marked === null ? "" : `; the answer is ${marked}`}`,
     };
-    this.holder.replaceChildren(chart(frame, lines, [...this.answer(), ...dots]));
+    this.holder.replaceChildren(chart(frame, lines, [...this.bands(y), ...this.limit(y), ...this.answer(), ...dots]));
+  }
+
+  /** The ranges around the values, as areas. */
+  private bands(y: (value: number) => number): SVGElement[] {
+    return this.curve.lines.flatMap((line, policy) => {
+      const ranges = this.curve.x.flatMap((at, k) => line.band?.[k] ? [{ at, range: line.band[k]! }] : []);
+      const edge = (end: 0 | 1) => ranges.map(({ at, range }) => `${this.x(at).toFixed(1)},${y(range[end]).toFixed(1)}`);
+      return ranges.length ? [svg("polygon", { class: "band", fill: policyColour(policy), points: [...edge(0), ...edge(1).reverse()].join(" ") })] : [];
+    });
+  }
+
+  /** A line at what the answer has to reach. */
+  private limit(y: (value: number) => number): SVGElement[] {
+    const { limit } = this.curve;
+    if (limit === null) return [];
+    return [svg("line", { class: "bound", x1: LEFT, x2: this.width - RIGHT, y1: y(limit), y2: y(limit) }),
+      svg("text", { class: "name", x: this.width - RIGHT, y: y(limit) + 14, "text-anchor": "end" }, `needed: ${this.text(limit)}`)];
   }
 
   private xMarks(): { at: number; label: string }[] {
@@ -87,13 +106,19 @@ class OneCurve {
   private point(event: MouseEvent): void {
     const { curve } = this, at = this.low + (event.clientX - this.holder.getBoundingClientRect().left - LEFT) / (this.width - LEFT - RIGHT) * this.span;
     const near = curve.x.reduce((best, value, k) => Math.abs(value - at) < Math.abs(curve.x[best] - at) ? k : best, 0);
-    const said = (value: number | null) => value === null ? "–" : this.text(value);
-    this.say(event, [`${short(curve.x[near])} ${curve.x_title}`, ...curve.lines.map((line) => `${line.name}: ${said(line.values[near])}`)]);
+    this.say(event, [`${short(curve.x[near])} ${curve.x_title}`, ...curve.lines.map((line) => `${line.name}: ${this.value(line, near)}`)]);
+  }
+
+  /** A value with its range, if it has one. */
+  private value(line: Curve["lines"][number], k: number): string {
+    const value = line.values[k], range = line.band?.[k];
+    if (value === null) return "–";
+    return range ? `${this.text(value)} (${this.text(range[0])} to ${this.text(range[1])})` : this.text(value);
   }
 
   private table(title: string): HTMLElement {
     const { curve } = this;
-    const rows = curve.x.map((at, k) => [short(at), ...curve.lines.map((line) => line.values[k] === null ? "–" : this.text(line.values[k]!))]);
+    const rows = curve.x.map((at, k) => [short(at), ...curve.lines.map((line) => this.value(line, k))]);
     return plainTable(`${title} over ${curve.x_title}`, [curve.x_title, ...curve.lines.map((line) => line.name)], rows);
   }
 }

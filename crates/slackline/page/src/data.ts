@@ -32,7 +32,10 @@ export interface Explained { flow: number; text: string; wanted: number; holders
 export interface Curves {
   title: string; x_title: string; unit: "seconds" | "percent" | "count" | "number";
   x: number[]; marked: number | null;
-  lines: { name: string; values: (number | null)[] }[];
+  /** What the answer has to reach. */
+  limit: number | null;
+  /** The band is the range around each value, if there is one. */
+  lines: { name: string; values: (number | null)[]; band: ([number, number] | null)[] | null }[];
 }
 
 export interface Policy {

@@ -330,6 +330,7 @@ async function others() {
     plan: ["plan", nightly, "-p", "fair"],
     tune: ["tune", "examples/purdue-30.toml", "--total-slots", "80"],
     capacity: ["capacity", nightly, "--machines", "1..24", "--until", "missed:0", "-p", "edf"],
+    chances: ["capacity", nightly, "--machines", "4..24", "--until", "missed:0", "-p", "edf", "--jitter", "0.3", "--noise", "0.3"],
     sizes: ["compare", nightly, "-p", "fair,edf", "--machines", "6,8,10"],
     seeds: ["compare", nightly, "-p", "fair,edf", "--jitter", "0.3", "--seeds", "3"],
     run: ["run", flows, "--again", "--quiet", "--state", join(dir, "state")],
@@ -342,6 +343,7 @@ async function others() {
     const needs = { tune: "#curves svg", capacity: "#curves svg", sizes: "#curves svg", run: "#prediction svg", plan: "#timeline canvas" }[name];
     if (needs) assert.ok(await page.locator(needs).count() > 0, `${name} has no ${needs}`);
     if (name === "capacity") await answered(page);
+    if (name === "chances") await chances(page);
     if (name === "sizes") assert.match(await page.locator("#comparison").innerText(), /Fewest machines of 6, 8, 10 with which no deadline is missed: fair more than 10, edf 10\./);
     await printed(page, name);
     assert.deepEqual((await page.locator("#curves svg").evaluateAll(lettersOf)).filter((size) => size < 10.9), [], `${name}: letters of curves`);
@@ -356,6 +358,16 @@ async function answered(page) {
   assert.match(await page.locator(".answer").innerText(), /9 machines are the fewest in 1\.\.24/);
   assert.ok(await isSeen(page, ".answer"));
   assert.match(await page.locator("#comparison").innerText(), /\d\s+no\s/);
+}
+
+/** The chance of each size is drawn with its interval and what is needed. */
+async function chances(page) {
+  assert.match(await page.locator(".answer").innerText(), /13 machines are the fewest in 4\.\.24: missed is 0 in \d+ % of \d+ draws/);
+  const first = page.locator("#curves figure").first();
+  assert.match(await first.innerText(), /chance that missed is 0/);
+  assert.equal(await first.locator("polygon.band").count(), 1);
+  assert.match(await first.locator("svg").innerHTML(), /needed: 95 %/);
+  assert.ok(await page.locator("#curves polygon.band").count() > 3);
 }
 
 /** The sizes of letters as they are seen, in a list of charts. */

@@ -150,6 +150,16 @@ impl Condition {
         }
     }
 
+    /// As a statement: `missed is 0`, `p95_response is at most 120 s`.
+    pub fn statement(&self) -> String {
+        let words = self.words();
+        let is_zero = self.is_upper() && matches!(self.amount, Amount::Of(0.0) | Amount::Percent(0.0));
+        if is_zero && self.relation != Relation::Below {
+            return format!("{} is 0", self.metric);
+        }
+        words.replacen(' ', " is ", 1)
+    }
+
     /// Whether the metrics meet the condition.
     pub fn holds(&self, found: &Metrics) -> bool {
         let (value, limit) = (self.of(found), self.limit(found.deadlines));
@@ -232,6 +242,9 @@ mod tests {
         let words = ["missed:1%", "p95_response:2m", "utilisation>=0.5"]
             .map(|text| text.parse::<Condition>().unwrap().words());
         assert_eq!(words, ["missed at most 1 %", "p95_response at most 120 s", "utilisation at least 0.5"]);
+        let statements = ["missed:0", "missed=0", "missed:1%", "missed<0"]
+            .map(|text| text.parse::<Condition>().unwrap().statement());
+        assert_eq!(statements, ["missed is 0", "missed is 0", "missed is at most 1 %", "missed is below 0"]);
         for text in ["", "missed", "missed=", "missed=x", "mised=0", "missed=NaN", "missed==0", "makespan:1%"]
         {
             assert!(text.parse::<Condition>().is_err(), "{text}");

@@ -1,13 +1,14 @@
 //! The search for a capacity: decides which values to simulate, and evaluates the results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use slackline_judge::Metrics;
-use slackline_model::{Draft, Instance, Invalid, Span};
+use slackline_model::{Draft, Instance, Invalid, Seed, Span};
 
 use super::bisection::{Fewest, fewest, roughly};
 use super::condition::Condition;
+use super::draws::{DRAWS_MIN, DrawRule, Draws, Effort};
+use super::search_step::{Draw, Figures, SearchStep};
 use crate::capacity::search_dimension::{Axis, Knob, Values};
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
@@ -26,28 +27,6 @@ pub enum Method {
     Every,
 }
 
-/// The figures of a simulation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figures {
-    /// The metrics of its schedule.
-    pub metrics: Metrics,
-    /// Its cost under the workload's objective.
-    pub cost: f64,
-    /// The number of machines times the makespan, hours.
-    pub machine_hours: f64,
-}
-
-/// A value that was tried.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SearchStep {
-    /// The value of the axis.
-    pub value: f64,
-    /// The figures; `None` if flows failed.
-    pub figures: Option<Box<Figures>>,
-    /// Whether all conditions are met.
-    pub meets: bool,
-}
-
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
@@ -63,6 +42,22 @@ pub struct Capacity {
     pub is_monotone: Option<bool>,
     /// Whether the search was cancelled. If so, a smaller size may meet the conditions.
     pub is_interrupted: bool,
+    /// Whether the time limit ended the draws of a value.
+    pub is_out_of_time: bool,
+    /// For settings with draws: the values whose mean cost cannot be told from that of the answer.
+    pub tied: Vec<f64>,
+}
+
+impl Capacity {
+    /// The answer's step.
+    pub fn answer(&self) -> Option<&SearchStep> {
+        self.tried.iter().find(|tried| Some(tried.value) == self.found)
+    }
+
+    /// The largest number of draws of a value.
+    pub fn most_draws(&self) -> u32 {
+        self.tried.iter().map(SearchStep::drawn).max().unwrap_or(0)
+    }
 }
 
 /// The reason why a search failed.
@@ -85,6 +80,14 @@ pub enum CapacityError {
         /// The violation or the error of the policy.
         problem: Box<SimulateError>,
     },
+    /// There is no workload for a seed.
+    #[error("seed {seed}: {problem}")]
+    Draw {
+        /// The seed.
+        seed: u64,
+        /// The reason.
+        problem: String,
+    },
 }
 
 /// A search for the smallest cluster or the best setting.
@@ -102,6 +105,8 @@ pub struct Search<'a> {
     pub method: Method,
     /// A fast policy. Its answer is the starting point of the search.
     pub scout: Option<&'a PolicySpec>,
+    /// The random draws at each value; `None` for one simulation at each value.
+    pub draws: Option<Draws<'a>>,
     /// The maximum length of tasks that are cut from phases given as work.
     pub grain: Span,
     /// The number of parallel simulations. It changes neither the answer nor the list of tried values.
@@ -128,6 +133,7 @@ impl<'a> Search<'a> {
             options,
             method: Method::Bisect,
             scout: None,
+            draws: None,
             grain: GRAIN,
             threads: 1,
             cancel: &|| false,
@@ -154,7 +160,7 @@ impl<'a> Search<'a> {
     /// The policy for a value of the axis.
     ///
     /// # Errors
-    /// A policy without such a queue.
+    /// A policy without such a queue or parameter.
     pub fn policy_at(&self, value: f64) -> Result<PolicySpec, CapacityError> {
         self.at_value(self.policy, value)
     }
@@ -162,10 +168,14 @@ impl<'a> Search<'a> {
     fn at_value(&self, policy: &PolicySpec, value: f64) -> Result<PolicySpec, CapacityError> {
         match &self.axis.knob {
             Knob::Capacity(queue) => policy.with_capacity(queue, value).map_err(CapacityError::Axis),
+            Knob::Parameter(name) => policy.with_parameter(name, value).map_err(CapacityError::Axis),
             _ => Ok(policy.clone()),
         }
     }
 }
+
+/// The draws of each setting, before those that cannot be told from the best get more.
+const FIRST_DRAWS: u32 = 20;
 
 /// The reason why the search ends early.
 enum Stop {
@@ -189,7 +199,7 @@ impl From<CapacityError> for Stop {
 /// policy that could not continue.
 pub fn search(draft: &Draft, search: &Search<'_>) -> Result<Capacity, CapacityError> {
     search.axis.check(search.conditions.is_empty()).map_err(CapacityError::Axis)?;
-    let mut work = Work { draft, search, tried: BTreeMap::new() };
+    let mut work = Work { draft, search, tried: BTreeMap::new(), settled: BTreeSet::new() };
     let sought = match &search.axis.values {
         Values::Range(range) if search.conditions.is_empty() => {
             work.all(&range.clone().map(f64::from).collect::<Vec<_>>())
@@ -210,6 +220,8 @@ struct Work<'a> {
     search: &'a Search<'a>,
     /// By size; for a list, by index.
     tried: BTreeMap<u32, SearchStep>,
+    /// The sizes that were tested fully, with draws.
+    settled: BTreeSet<u32>,
 }
 
 impl Work<'_> {
@@ -218,18 +230,55 @@ impl Work<'_> {
     }
 
     /// Bisection, starting from the answer of the scout if there is one.
+    ///
+    /// With draws, sizes are tested roughly. Then the answer, its neighbours and the sizes that contradict it are
+    /// tested fully, and the search is repeated with these results until it changes nothing.
     fn bisect(&mut self, range: RangeInclusive<u32>) -> Result<Capacity, Stop> {
-        let threads = self.search.threads;
         let guess = match self.search.scout {
             Some(scout) => self.scouted(scout, range.clone())?,
             None => None,
         };
         let policy = self.search.policy;
-        let Fewest { found, is_monotone, tried } =
-            fewest(range, guess, threads, &mut |sizes: &[u32]| self.sizes(policy, sizes))?;
-        // The sizes tried in advance depend on the number of threads.
-        self.tried.retain(|size, _| tried.contains(size));
-        Ok(self.capacity(found, Method::Bisect, Some(is_monotone)))
+        // With draws, the threads share the draws of one size.
+        let width = if self.search.draws.is_some() { 1 } else { self.search.threads };
+        loop {
+            let fewest = fewest(range.clone(), guess, width, &mut |sizes: &[u32]| self.sizes(policy, sizes))?;
+            let unsettled = self.unsettled(&fewest, *range.end());
+            for &size in &unsettled {
+                self.settle(size)?;
+            }
+            if unsettled.is_empty() {
+                // The sizes tried in advance depend on the number of threads.
+                if self.search.draws.is_none() {
+                    self.tried.retain(|size, _| fewest.tried.contains(size));
+                }
+                return Ok(self.capacity(fewest.found, Method::Bisect, Some(fewest.is_monotone)));
+            }
+        }
+    }
+
+    /// The sizes whose results need a full test: the answer, its neighbours, and failing sizes above it. Without
+    /// an answer, the largest size.
+    fn unsettled(&self, fewest: &Fewest, largest: u32) -> Vec<u32> {
+        if self.search.draws.is_none() {
+            return Vec::new();
+        }
+        let found = fewest.found.unwrap_or(largest);
+        let near = found.saturating_sub(1)..=found.saturating_add(1);
+        let matters =
+            |&(&size, step): &(&u32, &SearchStep)| near.contains(&size) || size > found && !step.meets;
+        let unsettled = self.tried.iter().filter(matters).map(|(&size, _)| size);
+        unsettled.filter(|size| !self.settled.contains(size)).collect()
+    }
+
+    /// Tests a size fully.
+    fn settle(&mut self, size: u32) -> Result<(), Stop> {
+        let mut step = self.tried.remove(&size).unwrap_or_else(|| untried(f64::from(size)));
+        // A cancelled test keeps the draws that it has.
+        let tested = self.test(self.search.policy, &mut step, Effort::Full);
+        self.tried.insert(size, step);
+        self.settled.insert(size);
+        tested
     }
 
     /// The answer of a policy, or the largest size if it has none; `None` if the policy cannot be simulated.
@@ -249,12 +298,17 @@ impl Work<'_> {
     /// Tries the smallest size first, until one meets the conditions.
     fn every(&mut self, range: RangeInclusive<u32>) -> Result<Capacity, Stop> {
         let (mut left, mut found) = (range, None);
+        let width = if self.search.draws.is_some() { 1 } else { self.search.threads.max(1) };
         loop {
-            let sizes: Vec<u32> = left.by_ref().take(self.search.threads.max(1)).collect();
+            let sizes: Vec<u32> = left.by_ref().take(width).collect();
             if sizes.is_empty() {
                 break;
             }
-            let does = self.sizes(self.search.policy, &sizes)?;
+            let mut does = self.sizes(self.search.policy, &sizes)?;
+            if self.search.draws.is_some() {
+                self.settle(sizes[0])?;
+                does = vec![self.tried[&sizes[0]].meets];
+            }
             found = sizes.into_iter().zip(does).find(|&(_, does)| does).map(|(size, _)| size);
             if let Some(found) = found {
                 self.tried.retain(|&size, _| size <= found);
@@ -265,66 +319,174 @@ impl Work<'_> {
     }
 
     /// Simulates all values to the end. Finds the smallest size that meets the conditions, or the setting
-    /// with the lowest cost that does.
+    /// with the lowest mean cost that does.
     fn all(&mut self, values: &[f64]) -> Result<Capacity, Stop> {
-        let places: Vec<u32> = (0..values.len() as u32).collect();
-        let tried = parallel::map(values.len(), self.search.threads, |k| -> Result<SearchStep, Stop> {
-            let tried = self.one(self.search.policy, values[k])?;
-            (self.search.on_step)(&tried);
-            Ok(tried)
-        })?;
         let is_size = self.search.axis.knob.is_size() && !self.search.conditions.is_empty();
-        let cost = |tried: &SearchStep| tried.figures.as_ref().map_or(f64::INFINITY, |figures| figures.cost);
-        let meets = || places.iter().zip(&tried).filter(|(_, tried)| tried.meets);
-        let found = if is_size {
-            meets().next()
-        } else {
-            meets().min_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)))
-        };
-        let found = found.map(|(&place, _)| place);
-        let smallest_on = |place: u32| tried[place as usize..].iter().all(|tried| tried.meets);
+        let mut tried = self.all_steps(values)?;
+        let meets = |tried: &[SearchStep]| tried.iter().position(|tried| tried.meets);
+        let found = if is_size { meets(&tried) } else { self.cheapest(&mut tried)? };
+        let smallest_on = |place: usize| tried[place..].iter().all(|tried| tried.meets);
         let is_monotone = is_size.then(|| found.is_none_or(smallest_on));
-        self.tried = places.into_iter().zip(tried).collect();
-        Ok(self.capacity(found, Method::Every, is_monotone))
+        self.tried = (0..).zip(tried).collect();
+        let mut capacity = self.capacity(found.map(|found| found as u32), Method::Every, is_monotone);
+        if !is_size
+            && self.search.draws.is_some()
+            && let Some(answer) = capacity.answer()
+        {
+            let ties = |tried: &&SearchStep| {
+                tried.meets && tried.value != answer.value && tried.is_tied_with(answer)
+            };
+            capacity.tied = capacity.tried.iter().filter(ties).map(|tried| tried.value).collect();
+        }
+        Ok(capacity)
+    }
+
+    /// The first draws of all values. With conditions, as many as a full test needs.
+    fn all_steps(&self, values: &[f64]) -> Result<Vec<SearchStep>, Stop> {
+        let Search { policy, on_step, conditions, .. } = *self.search;
+        if self.search.draws.is_none() {
+            return parallel::map(values.len(), self.search.threads, |k| -> Result<SearchStep, Stop> {
+                let tried = self.one(policy, values[k])?;
+                on_step(&tried);
+                Ok(tried)
+            });
+        }
+        let step = |&value: &f64| {
+            let mut step = untried(value);
+            if conditions.is_empty() {
+                self.draw_up_to(policy, &mut step, FIRST_DRAWS)?;
+            } else {
+                self.test(policy, &mut step, Effort::Full)?;
+            }
+            on_step(&step);
+            Ok(step)
+        };
+        values.iter().map(step).collect()
+    }
+
+    /// The index of the value with the lowest mean cost among those that meet the conditions. With draws, the
+    /// values that cannot be told from it get more draws.
+    fn cheapest(&self, tried: &mut [SearchStep]) -> Result<Option<usize>, Stop> {
+        let cost = |tried: &SearchStep| tried.mean(&|figures| figures.cost).unwrap_or(f64::INFINITY);
+        let best = |tried: &[SearchStep]| {
+            let meets = (0..tried.len()).filter(|&k| tried[k].meets);
+            meets.min_by(|&a, &b| cost(&tried[a]).total_cmp(&cost(&tried[b])))
+        };
+        let Some(first) = best(tried).filter(|_| self.search.draws.is_some()) else { return Ok(best(tried)) };
+        let leader = tried[first].clone();
+        for (k, step) in tried.iter_mut().enumerate() {
+            if k == first || step.meets && step.is_tied_with(&leader) {
+                self.draw_up_to(self.search.policy, step, DRAWS_MIN)?;
+            }
+        }
+        Ok(best(tried))
     }
 
     fn capacity(&self, found: Option<u32>, method: Method, is_monotone: Option<bool>) -> Capacity {
+        let draws = self.search.draws;
         Capacity {
             found: found.map(|found| self.tried[&found].value),
             tried: self.tried.values().cloned().collect(),
             method,
             is_monotone,
             is_interrupted: false,
+            is_out_of_time: draws.is_some_and(|draws| (draws.is_out_of_time)()),
+            tied: Vec::new(),
         }
     }
 
     /// The result when the search is cancelled.
     fn so_far(&self) -> Capacity {
-        let found = self.tried.values().find(|tried| tried.meets).map(|tried| tried.value);
-        let tried = self.tried.values().cloned().collect();
-        Capacity { found, tried, method: self.search.method, is_monotone: None, is_interrupted: true }
+        let found = self.tried.iter().find(|(_, tried)| tried.meets).map(|(&place, _)| place);
+        Capacity { is_interrupted: true, ..self.capacity(found, self.search.method, None) }
     }
 
     /// Tries sizes and stores their results. Returns whether each one meets the conditions.
     fn sizes(&mut self, policy: &PolicySpec, sizes: &[u32]) -> Result<Vec<bool>, Stop> {
-        let new = self.simulate(policy, sizes)?;
-        new.iter().for_each(self.search.on_step);
-        let does = new.iter().map(|tried| tried.meets).collect();
-        self.tried.extend(sizes.iter().copied().zip(new));
-        Ok(does)
+        // A repeated bisection asks for the same sizes.
+        let new: Vec<u32> = sizes.iter().copied().filter(|size| !self.tried.contains_key(size)).collect();
+        let steps = self.simulate(policy, &new)?;
+        steps.iter().for_each(self.search.on_step);
+        self.tried.extend(new.into_iter().zip(steps));
+        Ok(sizes.iter().map(|size| self.tried[size].meets).collect())
     }
 
     fn simulate(&self, policy: &PolicySpec, sizes: &[u32]) -> Result<Vec<SearchStep>, Stop> {
-        parallel::map(sizes.len(), self.search.threads, |k| self.one(policy, f64::from(sizes[k])))
+        if self.search.draws.is_none() {
+            return parallel::map(sizes.len(), self.search.threads, |k| {
+                self.one(policy, f64::from(sizes[k]))
+            });
+        }
+        let rough = |&size: &u32| {
+            let mut step = untried(f64::from(size));
+            self.test(policy, &mut step, Effort::Rough)?;
+            Ok(step)
+        };
+        sizes.iter().map(rough).collect()
     }
 
-    /// Simulates one value.
+    /// Simulates one value without draws.
     fn one(&self, policy: &PolicySpec, value: f64) -> Result<SearchStep, Stop> {
-        let Search { conditions, cancel, .. } = *self.search;
         let (instance, options) = self.search.at(self.draft, value)?;
-        let policy = self.search.at_value(policy, value)?;
+        let draw = self.draw(&self.search.at_value(policy, value)?, value, &instance, &options)?;
+        Ok(SearchStep { value, meets: draw.meets, draws: vec![draw] })
+    }
+
+    /// Adds draws to a step until its result is sure enough.
+    fn test(&self, policy: &PolicySpec, step: &mut SearchStep, effort: Effort) -> Result<(), Stop> {
+        self.draw_until(policy, step, &|rule, step| rule.is_decided(step.met(), step.drawn(), effort))
+    }
+
+    /// Adds draws to a step until it has that many, or the fixed number.
+    fn draw_up_to(&self, policy: &PolicySpec, step: &mut SearchStep, most: u32) -> Result<(), Stop> {
+        self.draw_until(policy, step, &|rule, step| step.drawn() >= rule.number.unwrap_or(most))
+    }
+
+    /// Adds draws, simulated in parallel, until there are enough or the time is up. Draws beyond the first
+    /// ones that are enough are dropped, so that the number of threads changes nothing.
+    fn draw_until(
+        &self,
+        policy: &PolicySpec,
+        step: &mut SearchStep,
+        is_enough: &dyn Fn(&DrawRule, &SearchStep) -> bool,
+    ) -> Result<(), Stop> {
+        let Some(draws) = &self.search.draws else { return Ok(()) };
+        let value = step.value;
+        let (shared, policy) = (self.search.at(self.draft, value)?, self.search.at_value(policy, value)?);
+        let is_over = || (draws.is_out_of_time)();
+        while !is_enough(&draws.rule, step) && (step.draws.is_empty() || !is_over()) {
+            let (first, threads) = (step.draws.len(), self.search.threads.max(1));
+            let new = parallel::map(threads, threads, |k| -> Result<Draw, Stop> {
+                let seed = draws.seed_of(first + k);
+                let own = draws.draft.map(|draft| draft(seed)).transpose();
+                let own = own.map_err(|problem| CapacityError::Draw { seed, problem })?;
+                let own = own.map(|draft| self.search.at(&draft, value)).transpose()?;
+                let (instance, options) = own.as_ref().unwrap_or(&shared);
+                let mut options = options.clone();
+                options.sim.seed = Seed(seed);
+                self.draw(&policy, value, instance, &options)
+            })?;
+            for draw in new {
+                if !is_enough(&draws.rule, step) {
+                    step.draws.push(draw);
+                }
+            }
+        }
+        step.meets = draws.rule.accepts(step.met(), step.drawn());
+        Ok(())
+    }
+
+    /// One simulation.
+    fn draw(
+        &self,
+        policy: &PolicySpec,
+        value: f64,
+        instance: &Instance,
+        options: &Options,
+    ) -> Result<Draw, Stop> {
+        let Search { conditions, cancel, .. } = *self.search;
         let watch = Watch { cancel: Some(cancel), ..Watch::default() };
-        let simulated = match simulate_figures(&instance, &policy, &options, None, watch) {
+        let simulated = match simulate_figures(instance, policy, options, None, watch) {
             Ok(simulated) => simulated,
             Err(SimulateError::Stopped) => return Err(Stop::Cancelled),
             Err(problem) => return Err(self.search.simulation(value, problem).into()),
@@ -335,8 +497,13 @@ impl Work<'_> {
             Box::new(Figures { metrics, cost, machine_hours })
         });
         let meets = figures.as_ref().is_some_and(|found| conditions.iter().all(|c| c.holds(&found.metrics)));
-        Ok(SearchStep { value, figures, meets })
+        Ok(Draw { figures, meets })
     }
+}
+
+/// A value without draws.
+const fn untried(value: f64) -> SearchStep {
+    SearchStep { value, draws: Vec::new(), meets: false }
 }
 
 #[cfg(test)]
@@ -446,5 +613,72 @@ mod tests {
         assert!(capacity.is_interrupted);
         assert_eq!(capacity.tried.len(), 3);
         assert!(capacity.found.is_some_and(|found| found > 4.0), "{:?}", capacity.found);
+    }
+
+    /// A search whose task times are drawn.
+    fn drawn(
+        axis: &str,
+        conditions: &[&str],
+        number: Option<u32>,
+        threads: usize,
+        is_late: bool,
+    ) -> Capacity {
+        let policy = Registry::standard().parse("edf").unwrap();
+        let conditions: Vec<Condition> = conditions.iter().map(|text| text.parse().unwrap()).collect();
+        let axis = axis.parse().unwrap();
+        let mut options = Options::exact();
+        options.sim.jitter = 0.3;
+        let rule = DrawRule { confidence: 0.95, number };
+        let draws = Draws { rule, seed: 5, draft: None, is_out_of_time: &|| is_late };
+        let asked =
+            Search { draws: Some(draws), threads, ..Search::new(&policy, &conditions, &axis, &options) };
+        search(&draft(18.0), &asked).unwrap()
+    }
+
+    #[test]
+    fn the_answer_and_its_neighbours_have_enough_draws() {
+        let found = drawn("machines=1..40", &["missed:0"], None, 1, false);
+        let at = |size: f64| found.tried.iter().find(|tried| tried.value == size).unwrap();
+        let answer = found.found.unwrap();
+        assert!(at(answer).meets && at(answer).drawn() >= 60 && at(answer).chance() >= 0.95);
+        assert!(!at(answer - 1.0).meets && at(answer - 1.0).drawn() >= 60);
+        assert!(at(answer + 1.0).meets && at(answer + 1.0).drawn() >= 60);
+        assert!(at(40.0).drawn() < 60, "a clear size needs few draws");
+        assert_eq!(drawn("machines=1..40", &["missed:0"], None, 3, false), found, "threads change nothing");
+        let none = drawn("machines=1..2", &["missed:0"], None, 2, false);
+        assert!(none.found.is_none() && none.tried.last().unwrap().drawn() >= 60);
+        // Common random numbers: the first draw of every size has the same seed.
+        assert_eq!(drawn("machines=1..40", &["missed:0"], Some(7), 2, false).most_draws(), 7);
+    }
+
+    #[test]
+    fn a_time_limit_leaves_each_value_with_few_draws() {
+        let found = drawn("machines=1..40", &["missed:0"], None, 2, true);
+        assert!(found.is_out_of_time && found.found.is_some());
+        assert!(found.tried.iter().all(|tried| (1..=2).contains(&tried.drawn())), "{:?}", found.tried);
+    }
+
+    #[test]
+    fn settings_that_cannot_be_told_from_the_best_are_named() {
+        // The slowstart of jobs without reduces changes nothing.
+        let found = drawn("slowstart=0.2..0.8:0.2", &[], None, 2, false);
+        assert_eq!((found.found, found.tied), (Some(0.2), vec![0.4, 0.6, 0.8]));
+        assert!(found.tried.iter().all(|tried| tried.drawn() == 60));
+        let found = drawn("speed=0.5..2:0.5", &[], None, 2, false);
+        assert_eq!((found.found, found.tied), (Some(2.0), vec![]));
+        let found = drawn("speed=0.5..2:0.5", &["missed:0"], None, 1, false);
+        assert!(found.found.is_none() && found.tried.iter().all(|tried| tried.drawn() >= 60));
+    }
+
+    #[test]
+    fn parameters_of_policies_are_varied() {
+        let policy = Registry::standard().parse("rule:order=atc:k=0.5").unwrap();
+        let (axis, options) = ("param:k=1..3".parse().unwrap(), Options::exact());
+        let found = search(&draft(18.0), &Search::new(&policy, &[], &axis, &options)).unwrap();
+        assert_eq!(found.tried.iter().map(|tried| tried.value).collect::<Vec<_>>(), [1.0, 2.0, 3.0]);
+        assert_eq!(policy.with_parameter("k", 2.0).unwrap().spec(), "rule:order=atc:k=2");
+        let problem = policy.with_parameter("kk", 2.0).unwrap_err();
+        assert!(problem.contains("found parameter \"kk\""), "{problem}");
+        assert!(policy.with_parameter("k", 1e9).unwrap_err().contains("a number from 0.01 to 100"));
     }
 }

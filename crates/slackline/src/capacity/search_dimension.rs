@@ -23,6 +23,8 @@ pub enum Knob {
     MapSlots,
     /// Reduce slots of each machine.
     ReduceSlots,
+    /// The speed of every machine.
+    Speed,
     /// The fraction of a job's maps that must be finished before its reduces may take slots.
     Slowstart,
     /// The interval between two heartbeats of a machine, seconds.
@@ -30,31 +32,45 @@ pub enum Knob {
     /// The guaranteed capacity of a `yarn-capacity` queue, percent of its parent. The other queues of the
     /// parent share the rest in their current proportions. A maximum below the capacity is raised to it.
     Capacity(String),
+    /// A parameter of the policy whose value is a number.
+    Parameter(String),
 }
 
 /// The prefix of the name of [`Knob::Capacity`]. The queue follows, by its path or short name.
 const CAPACITY: &str = "capacity:";
+/// The prefix of the name of [`Knob::Parameter`]. The name of the parameter follows.
+const PARAMETER: &str = "param:";
 
 /// The knobs without a parameter in their names.
-const PLAIN: [Knob; 6] =
-    [Knob::Machines, Knob::Slots, Knob::MapSlots, Knob::ReduceSlots, Knob::Slowstart, Knob::Heartbeat];
+const PLAIN: [Knob; 7] = [
+    Knob::Machines,
+    Knob::Slots,
+    Knob::MapSlots,
+    Knob::ReduceSlots,
+    Knob::Speed,
+    Knob::Slowstart,
+    Knob::Heartbeat,
+];
 
 impl Knob {
     /// The prefixes of axis texts, one for each knob.
     pub fn beginnings() -> impl Iterator<Item = String> {
-        PLAIN.into_iter().map(|knob| format!("{knob}=")).chain([CAPACITY.to_owned()])
+        let named = [CAPACITY, PARAMETER].map(str::to_owned);
+        PLAIN.into_iter().map(|knob| format!("{knob}=")).chain(named)
     }
 
-    /// Its name, which is that of the option that sets it. The name of a queue is left out.
+    /// Its name, which is that of the option that sets it. The name of a queue or a parameter is left out.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Machines => "machines",
             Self::Slots => "slots",
             Self::MapSlots => "map-slots",
             Self::ReduceSlots => "reduce-slots",
+            Self::Speed => "speed",
             Self::Slowstart => "slowstart",
             Self::Heartbeat => "heartbeat",
             Self::Capacity(_) => "capacity",
+            Self::Parameter(_) => "param",
         }
     }
 
@@ -68,13 +84,21 @@ impl Knob {
             }
             return Ok(Self::Capacity(queue.to_owned()));
         }
+        if let Some(parameter) = name.strip_prefix(PARAMETER).filter(|parameter| !parameter.is_empty()) {
+            return Ok(Self::Parameter(parameter.to_owned()));
+        }
         let known = PLAIN.each_ref().map(Self::name);
-        let names: Vec<&str> = known.into_iter().chain(["capacity:QUEUE"]).collect();
+        let names: Vec<&str> = known.into_iter().chain(["capacity:QUEUE", "param:NAME"]).collect();
         PLAIN.into_iter().find(|knob| knob.name() == name).ok_or_else(|| unknown("setting", name, &names))
     }
 
     /// Whether it is a size: a smaller value is a smaller cluster.
     pub const fn is_size(&self) -> bool {
+        self.is_whole() || matches!(self, Self::Speed)
+    }
+
+    /// Whether it is a number of machines or slots.
+    pub const fn is_whole(&self) -> bool {
         matches!(self, Self::Machines | Self::Slots | Self::MapSlots | Self::ReduceSlots)
     }
 
@@ -91,8 +115,9 @@ impl Knob {
             }
             Self::Slowstart => options.slowstart = value,
             Self::Heartbeat => options.sim.heartbeat = Span::from_seconds_nearest(value),
-            // The capacity is a setting of the policy.
-            Self::Capacity(_) => {}
+            Self::Speed => draft.machines.iter_mut().for_each(|machine| machine.speed = value),
+            // These are settings of the policy.
+            Self::Capacity(_) | Self::Parameter(_) => {}
             Self::Slots | Self::MapSlots | Self::ReduceSlots => {
                 for machine in &mut draft.machines {
                     machine.slots = self.of_machine(machine.slots, whole)?;
@@ -139,6 +164,10 @@ pub enum Values {
 
 /// The number of values of a range without a step.
 const POINTS: u32 = 20;
+/// A range of whole numbers of a parameter has step 1 if its length is between these.
+const WHOLE: (f64, f64) = (2.0, 50.0);
+/// The least and the most that the speed of a machine can be.
+const SPEED: (f64, f64) = (1e-6, 1e6);
 /// The maximum number of listed values.
 const MOST: f64 = 10_000.0;
 
@@ -160,10 +189,17 @@ impl Axis {
                 let most = match self.knob {
                     Knob::Slowstart => 1.0,
                     Knob::Capacity(_) => 100.0,
+                    Knob::Speed => SPEED.1,
+                    // The policy checks its parameters.
+                    Knob::Parameter(_) => f64::MAX,
                     _ => SECONDS_MAX,
                 };
-                if let Some(value) = values.iter().find(|value| !(0.0..=most).contains(*value)) {
-                    return Err(format!("found {value} for {}, expected values from 0 to {most}", self.knob));
+                let least = if self.knob == Knob::Speed { SPEED.0 } else { 0.0 };
+                if let Some(value) = values.iter().find(|value| !(least..=most).contains(*value)) {
+                    return Err(format!(
+                        "found {value} for {}, expected values from {least} to {most}",
+                        self.knob
+                    ));
                 }
                 values.len() as f64
             }
@@ -210,7 +246,8 @@ impl FromStr for Axis {
     type Err = String;
 
     /// Reads `NAME=A..B` or `NAME=A..B:STEP`, such as `slots=1..16` or `slowstart=0.05..1:0.05`. Without a
-    /// step, a size takes all whole numbers in the range, and a setting takes 20 evenly spaced values.
+    /// step, a number of machines or slots takes all whole numbers in the range, a parameter takes them if there are
+    /// from 3 to 51, and everything else takes 20 evenly spaced values.
     fn from_str(text: &str) -> Result<Self, String> {
         const EXPECTED: &str =
             "expected NAME=A..B or NAME=A..B:STEP, such as slots=1..16 or slowstart=0.05..1";
@@ -239,10 +276,14 @@ impl FromStr for Axis {
 }
 
 fn values_of(knob: &Knob, from: f64, to: f64, step: Option<f64>) -> Result<Values, String> {
-    if knob.is_size() && step.is_none() {
+    if knob.is_whole() && step.is_none() {
         return Ok(Values::Range(from as u32..=to as u32));
     }
-    let step = step.unwrap_or((to - from) / f64::from(POINTS - 1));
+    let are_whole = matches!(knob, Knob::Parameter(_))
+        && [from, to].iter().all(|end| end.fract() == 0.0)
+        && (WHOLE.0..=WHOLE.1).contains(&(to - from));
+    let even = if are_whole { 1.0 } else { (to - from) / f64::from(POINTS - 1) };
+    let step = step.unwrap_or(even);
     if from == to {
         return Ok(Values::Listed(vec![from]));
     }
@@ -277,6 +318,15 @@ impl Knob {
                 let number = number.filter(|value: &f64| (0.0..=100.0).contains(value));
                 return number.ok_or_else(|| wrong("a percentage from 0 to 100"));
             }
+            Self::Speed => {
+                let number = text.parse().ok().filter(|value: &f64| (SPEED.0..=SPEED.1).contains(value));
+                return number.ok_or_else(|| wrong("a number from 0.000001 to 1000000"));
+            }
+            Self::Parameter(_) => {
+                let number =
+                    duration::parse_option(text).ok().filter(|value| value.is_finite() && *value >= 0.0);
+                return number.ok_or_else(|| wrong("a number from 0"));
+            }
             Self::Machines | Self::Slots => text.parse().ok().filter(|n: &u32| *n > 0),
             Self::MapSlots | Self::ReduceSlots => text.parse().ok(),
         };
@@ -285,10 +335,11 @@ impl Knob {
 }
 
 impl fmt::Display for Knob {
-    /// Its name, with the queue if it has one.
+    /// Its name, with the queue or the parameter if it has one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capacity(queue) => write!(f, "{CAPACITY}{queue}"),
+            Self::Parameter(name) => write!(f, "{PARAMETER}{name}"),
             knob => f.write_str(knob.name()),
         }
     }
@@ -324,6 +375,12 @@ mod tests {
         assert_eq!(capacity.knob, Knob::Capacity("root.prod".to_owned()));
         assert_eq!(capacity.values, Values::Listed(vec![20.0, 40.0, 60.0, 80.0]));
         assert_eq!(capacity.knob.to_string(), "capacity:root.prod");
+        assert_eq!(axis("speed=0.5..2:0.5").unwrap().values, Values::Listed(vec![0.5, 1.0, 1.5, 2.0]));
+        let parameter = axis("param:k=2..5").unwrap();
+        assert_eq!(parameter.knob, Knob::Parameter("k".to_owned()));
+        assert_eq!(parameter.values, Values::Listed(vec![2.0, 3.0, 4.0, 5.0]));
+        let Values::Listed(values) = axis("param:k=0..1").unwrap().values else { panic!() };
+        assert_eq!(values.len(), 20);
     }
 
     #[test]
@@ -339,6 +396,9 @@ mod tests {
         assert!(error("capacity:a=1..200").contains("a percentage from 0 to 100"));
         assert!(error("capacity:a=0.3..0.9").contains("expected percentages such as 20..80 (or 0.3..0.9%)"));
         assert!("capacity:a=0.3..0.9%".parse::<Axis>().is_ok());
+        assert!(error("speed=0..2").contains("a number from 0.000001"), "{}", error("speed=0..2"));
+        assert!(error("param:k=x..2").contains("a number from 0"));
+        assert!(error("param:=1..2").contains("param:NAME"));
         assert!(error("capacity=1..2").contains("capacity:QUEUE"), "{}", error("capacity=1..2"));
     }
 

@@ -1,15 +1,20 @@
 //! Tables and sentences for a capacity search: the answer and the tried values.
 
+mod answer;
+mod columns;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::capacity::{Axis, Capacity, Condition, Figures, Knob, Method, SearchStep};
+pub use self::answer::outcome;
+pub(crate) use self::answer::statement;
+pub use self::columns::columns;
+pub(crate) use self::columns::{entry, metrics, tried_columns};
+use crate::capacity::{Axis, Capacity, Condition, DrawRule, Figures, Method, SearchStep};
 use crate::policy_spec::PolicySpec;
-use crate::report::comparison;
-use crate::report::names::shown_alone;
-use crate::report::number::{Unit, counted, exact, number};
-use crate::report::table::{Column, Table, View, heading};
+use crate::report::number::exact;
+use crate::report::table::{Table, View};
 
 /// The question of a search, without the workload.
 #[derive(Clone, Copy, Debug)]
@@ -22,145 +27,19 @@ pub struct SearchQuestion<'a> {
     pub axis: &'a Axis,
     /// The price of a machine per hour, in any currency.
     pub price: Option<f64>,
+    /// The rule for the number of draws; `None` if nothing is random.
+    pub rule: Option<DrawRule>,
+}
+
+impl SearchQuestion<'_> {
+    /// Whether each value has several draws.
+    pub(crate) fn has_draws(&self) -> bool {
+        self.rule.is_some_and(|rule| rule.number != Some(1))
+    }
 }
 
 /// The number of values that the table shows by default: those nearest to the answer.
 const SHOWN: usize = 20;
-
-/// The policy and the answer, in one or two sentences.
-pub fn outcome(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
-    format!("{}: {}", shown_alone(asked.policy.spec()), sentence(found, asked))
-}
-
-/// The answer.
-fn sentence(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
-    let SearchQuestion { conditions, axis, .. } = *asked;
-    let wanted = conditions.iter().map(Condition::words).collect::<Vec<_>>().join(" and ");
-    let knob = &axis.knob;
-    if found.is_interrupted {
-        return format!("stopped before the end: {}", so_far(found, knob, &wanted));
-    }
-    let Some(value) = found.found else {
-        return format!("no {} in {axis} gives {wanted}", what(knob)) + unproven(found);
-    };
-    let hours =
-        found.tried.iter().find(|tried| tried.value == value).and_then(|tried| tried.figures.as_ref());
-    let price = asked.price.zip(hours).map_or_else(String::new, |(price, figures)| {
-        format!(
-            "; {} machine-hours cost {}",
-            short(figures.machine_hours),
-            short(price * figures.machine_hours)
-        )
-    });
-    let answer = if knob.is_size() && !conditions.is_empty() {
-        let verb = if value == 1.0 { "is" } else { "are" };
-        format!("{} {verb} the fewest in {axis} with {wanted}", size(knob, value))
-    } else {
-        let with = if conditions.is_empty() { String::new() } else { format!(" of those with {wanted}") };
-        format!("{knob} {} of {axis} costs least{with}", short(value))
-    };
-    answer + &proof(found, knob, value) + &price
-}
-
-/// The result of a cancelled search, in words.
-fn so_far(found: &Capacity, knob: &Knob, wanted: &str) -> String {
-    let fails = found.tried.iter().filter(|tried| !tried.meets).map(|tried| tried.value);
-    match found.found {
-        Some(value) => {
-            let below = fails.filter(|&fails| fails < value).fold(None, |_, fails| Some(fails));
-            let below = below.map_or_else(String::new, |below| format!(", {} not", does(knob, below)));
-            let verb = if value == 1.0 || !knob.is_size() { "meets" } else { "meet" };
-            format!("{} {verb} {wanted}{below}; values in between were not tried", size(knob, value))
-        }
-        None => format!("no value that was tried gives {wanted}"),
-    }
-}
-
-/// The evidence for the answer.
-fn proof(found: &Capacity, knob: &Knob, value: f64) -> String {
-    let failed_above = found.tried.iter().find(|tried| tried.value > value && !tried.meets);
-    match (found.is_monotone, failed_above) {
-        (Some(false), Some(above)) => format!(
-            "; but {} not, so more is not always better here: --search every checks each size",
-            does(knob, above.value)
-        ),
-        (Some(true), _) if found.method == Method::Bisect => {
-            let below = found.tried.iter().rev().find(|tried| tried.value < value);
-            below.map_or_else(
-                || " (the smallest size of the range)".to_owned(),
-                |below| format!(" ({} not{})", does(knob, below.value), larger(found, value)),
-            )
-        }
-        _ => String::new(),
-    }
-}
-
-/// The larger sizes that were tried and meet the conditions.
-fn larger(found: &Capacity, value: f64) -> String {
-    let larger: Vec<f64> = found.tried.iter().map(|tried| tried.value).filter(|&size| size > value).collect();
-    match (larger.len(), larger.last()) {
-        (1, Some(only)) => format!(", and {} do", short(*only)),
-        (n, Some(last)) => format!(", and the {n} larger sizes that were tried, up to {}, do", short(*last)),
-        (_, None) => String::new(),
-    }
-}
-
-/// The assumption of a bisection that found no answer.
-fn unproven(found: &Capacity) -> &'static str {
-    match found.method {
-        Method::Bisect => "; assumed that larger sizes are never worse: --search every checks each size",
-        Method::Every => "",
-    }
-}
-
-/// `12 machines do`, `1 machine does`.
-fn does(knob: &Knob, value: f64) -> String {
-    format!("{} {}", size(knob, value), if value == 1.0 { "does" } else { "do" })
-}
-
-/// `12 machines`, `3 map slots a machine`.
-fn size(knob: &Knob, value: f64) -> String {
-    match knob {
-        Knob::Machines => counted(value as u64, "machine"),
-        Knob::Slots => format!("{} a machine", counted(value as u64, "slot")),
-        Knob::MapSlots => format!("{} a machine", counted(value as u64, "map slot")),
-        Knob::ReduceSlots => format!("{} a machine", counted(value as u64, "reduce slot")),
-        _ => format!("{knob} {}", short(value)),
-    }
-}
-
-/// `number of machines`.
-fn what(knob: &Knob) -> String {
-    match knob {
-        Knob::Machines => "number of machines".to_owned(),
-        Knob::Slots | Knob::MapSlots | Knob::ReduceSlots => {
-            format!("number of {}", knob.name().replace('-', " "))
-        }
-        _ => knob.to_string(),
-    }
-}
-
-fn short(value: f64) -> String {
-    number(value, if value.fract() == 0.0 { Unit::Count } else { Unit::Measure })
-}
-
-/// The metrics of the conditions, each once.
-pub(crate) fn metrics(conditions: &[Condition]) -> impl Iterator<Item = &'static str> + '_ {
-    let all = move || conditions.iter().map(Condition::metric);
-    all()
-        .enumerate()
-        .filter(move |&(k, metric)| all().take(k).all(|other| other != metric))
-        .map(|(_, metric)| metric)
-}
-
-/// The valid names for `--columns`.
-pub fn columns(asked: &SearchQuestion<'_>) -> Vec<&'static str> {
-    let head = [asked.axis.knob.name(), "meets"].into_iter();
-    head.chain(Condition::metrics())
-        .chain(["cost", "machine_hours"])
-        .chain(asked.price.map(|_| "price"))
-        .collect()
-}
 
 /// The tried values: all of them, or those nearest to the answer.
 pub fn table(found: &Capacity, asked: &SearchQuestion<'_>, all: bool, view: &View) -> String {
@@ -168,7 +47,7 @@ pub fn table(found: &Capacity, asked: &SearchQuestion<'_>, all: bool, view: &Vie
     let from = if is_whole { 0 } else { first_shown(found) };
     let shown = &found.tried[from..];
     let most = if all { usize::MAX } else { SHOWN };
-    let columns = tried_columns(shown, asked);
+    let columns = tried_columns(found, shown, asked);
     let behind = shown.len().saturating_sub(most);
     let hidden = if from + behind == 0 {
         String::new()
@@ -178,42 +57,6 @@ pub fn table(found: &Capacity, asked: &SearchQuestion<'_>, all: bool, view: &Vie
     Table::of(columns).render_first(view, most) + &hidden
 }
 
-/// The columns of the tried values.
-pub(crate) fn tried_columns(shown: &[SearchStep], asked: &SearchQuestion<'_>) -> Vec<Column> {
-    let mut columns =
-        vec![axis_column(&asked.axis.knob, shown), Column::words("meets", shown.iter().map(verdict)).rank(1)];
-    let figure = |of: &dyn Fn(&Figures) -> f64| -> Vec<Option<f64>> {
-        shown.iter().map(|tried| tried.figures.as_deref().map(of)).collect()
-    };
-    let asked_for: Vec<&str> = metrics(asked.conditions).collect();
-    for metric in Condition::metrics() {
-        let values = figure(&|figures| entry(figures, metric));
-        let column = Column::numbers(metric, &values, comparison::unit_of(metric));
-        columns.push(if asked_for.contains(&metric) { column } else { column.if_asked() });
-    }
-    columns.push(Column::numbers("cost", &figure(&|figures| figures.cost), Unit::Measure).rank(3));
-    let hours = figure(&|figures| figures.machine_hours);
-    columns.push(
-        Column::numbers("machine_hours", &hours, Unit::Measure).heading(heading("machine_hours")).rank(4),
-    );
-    if let Some(price) = asked.price {
-        let prices = figure(&|figures| price * figures.machine_hours);
-        columns.push(Column::numbers("price", &prices, Unit::Measure).rank(2));
-    }
-    columns
-}
-
-fn axis_column(knob: &Knob, tried: &[SearchStep]) -> Column {
-    let values: Vec<Option<f64>> = tried.iter().map(|tried| Some(tried.value)).collect();
-    let unit = if knob.is_size() { Unit::Count } else { Unit::Measure };
-    Column::numbers(knob.name(), &values, unit)
-}
-
-pub(crate) fn entry(figures: &Figures, metric: &str) -> f64 {
-    let entry = figures.metrics.entries().into_iter().find(|(name, _)| *name == metric);
-    entry.expect("invariant: metrics are those there are").1
-}
-
 /// The index of the first value that the table shows. The shown range contains the answer.
 fn first_shown(found: &Capacity) -> usize {
     let answer = found.tried.iter().position(|tried| Some(tried.value) == found.found);
@@ -221,29 +64,36 @@ fn first_shown(found: &Capacity) -> usize {
     (answer + SHOWN / 2).min(found.tried.len()).saturating_sub(SHOWN)
 }
 
-fn verdict(tried: &SearchStep) -> &'static str {
-    match tried.figures {
-        _ if tried.meets => "yes",
-        Some(_) => "no",
-        None => "no, flows fail",
-    }
-}
-
-/// One row per value, with all metrics and all digits.
+/// One row per value, with all metrics and all digits. With draws, metrics are means; the number of draws, the
+/// chance with its interval, and the 80 % ranges of the cost and of the metrics of the conditions follow.
 pub fn csv(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
     let mut header =
         vec![asked.axis.knob.name(), "meets", "found", "outcome", "cost", "machine_hours", "price"];
     header.extend(Condition::metrics());
+    let mut header: Vec<String> = header.into_iter().map(str::to_owned).collect();
+    let ranged: Vec<&str> = ["cost"].into_iter().chain(metrics(asked.conditions)).collect();
+    if asked.rule.is_some() {
+        header.extend(["draws", "chance", "chance_low", "chance_high", "tied"].map(str::to_owned));
+        header.extend(ranged.iter().flat_map(|name| [format!("{name}_p10"), format!("{name}_p90")]));
+    }
     let row = |tried: &SearchStep| {
-        let TriedValue { value, meets, outcome, cost, machine_hours, price, .. } = document_of(tried, asked);
+        let TriedValue { value, meets, outcome, cost, machine_hours, price, draws, .. } =
+            document_of(found, tried, asked);
         let is_found = found.found == Some(value);
         let mut cells = vec![value.to_string(), meets.to_string(), is_found.to_string(), outcome];
         cells.extend([cost, machine_hours, price].map(exact));
-        cells.extend(
-            Condition::metrics().map(|metric| exact(tried.figures.as_ref().map(|f| entry(f, metric)))),
-        );
+        cells.extend(Condition::metrics().map(|metric| exact(tried.mean(&|f| entry(f, metric)))));
+        if let Some(draws) = draws {
+            let ValueDraws { draws, chance, chance_low, chance_high, tied, p10, p90 } = draws;
+            cells.push(draws.to_string());
+            cells.extend([chance, chance_low, chance_high].map(|value| value.to_string()));
+            cells.push(tied.to_string());
+            let ends = ranged.iter().flat_map(|&name| [p10.get(name).copied(), p90.get(name).copied()]);
+            cells.extend(ends.map(exact));
+        }
         cells
     };
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
     crate::report::csv(&header, found.tried.iter().map(row))
 }
 
@@ -259,7 +109,8 @@ pub(crate) struct CapacityDocument {
     pub(crate) until: Vec<String>,
     /// The policy with its parameters.
     pub(crate) policy: String,
-    /// What was varied: machines, slots, map-slots, reduce-slots, slowstart or heartbeat (seconds).
+    /// What was varied: machines, slots, map-slots, reduce-slots, speed, slowstart, heartbeat (seconds),
+    /// capacity:QUEUE (percent) or param:NAME.
     pub(crate) over: String,
     /// The smallest size that meets all conditions; of settings the one that does at the least cost. Null if
     /// nothing that was tried does.
@@ -270,17 +121,53 @@ pub(crate) struct CapacityDocument {
     pub(crate) monotone: Option<bool>,
     /// Whether the search was stopped before its end: then a smaller size may do.
     pub(crate) interrupted: bool,
+    /// How many draws there are at a value; absent if nothing is random.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) random: Option<RandomSearch>,
     /// Every value that was tried, smallest first.
     pub(crate) tried: Vec<TriedValue>,
 }
 
-/// A value of the varied dimension, and its result.
+/// The rule for the number of draws.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(crate) struct RandomSearch {
+    /// The fraction of draws in which all conditions must hold.
+    pub(crate) confidence: f64,
+    /// The fixed number of draws at each value; null if a sequential test decides.
+    pub(crate) seeds: Option<u32>,
+    /// Whether the time limit ended the draws.
+    pub(crate) out_of_time: bool,
+}
+
+/// The draws of a value. Values are compared with the same seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(crate) struct ValueDraws {
+    /// The number of draws.
+    pub(crate) draws: u32,
+    /// The fraction of draws in which all conditions hold.
+    pub(crate) chance: f64,
+    /// The low end of the 95 % interval of the chance (Wilson).
+    pub(crate) chance_low: f64,
+    /// Its high end.
+    pub(crate) chance_high: f64,
+    /// Whether the mean cost cannot be told from that of the answer: the 95 % interval of the paired difference
+    /// contains 0. False for sizes.
+    pub(crate) tied: bool,
+    /// The 10th percentiles of the cost and of the metrics of the conditions; empty if flows always fail.
+    pub(crate) p10: BTreeMap<String, f64>,
+    /// The 90th percentiles.
+    pub(crate) p90: BTreeMap<String, f64>,
+}
+
+/// A value of the varied dimension, and its result. With draws, numbers are means over the draws that end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(crate) struct TriedValue {
     /// The value.
     pub(crate) value: f64,
-    /// Whether all conditions hold.
+    /// Whether all conditions hold; with draws, whether they hold often enough.
     pub(crate) meets: bool,
     /// Simulated to its end (done), or flows failed (failed).
     pub(crate) outcome: String,
@@ -292,6 +179,9 @@ pub(crate) struct TriedValue {
     pub(crate) price: Option<f64>,
     /// The metrics of the comparison document; null unless done.
     pub(crate) metrics: Option<BTreeMap<String, f64>>,
+    /// The draws; absent if nothing is random.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) draws: Option<ValueDraws>,
 }
 
 /// The capacity document.
@@ -307,23 +197,47 @@ pub fn json(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
         },
         monotone: found.is_monotone,
         interrupted: found.is_interrupted,
-        tried: found.tried.iter().map(|tried| document_of(tried, asked)).collect(),
+        random: asked.rule.map(|rule| RandomSearch {
+            confidence: rule.confidence,
+            seeds: rule.number,
+            out_of_time: found.is_out_of_time,
+        }),
+        tried: found.tried.iter().map(|tried| document_of(found, tried, asked)).collect(),
     })
 }
 
-fn document_of(tried: &SearchStep, asked: &SearchQuestion<'_>) -> TriedValue {
-    let figures = tried.figures.as_deref();
-    let named = |figures: &Figures| {
-        figures.metrics.entries().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-    };
+fn document_of(found: &Capacity, tried: &SearchStep, asked: &SearchQuestion<'_>) -> TriedValue {
+    let metric = |name: &'static str| Some((name.to_owned(), tried.mean(&|figures| entry(figures, name))?));
+    let metrics: BTreeMap<String, f64> = Condition::metrics().filter_map(metric).collect();
+    let machine_hours = tried.mean(&|figures| figures.machine_hours);
     TriedValue {
         value: tried.value,
         meets: tried.meets,
-        outcome: if figures.is_some() { "done" } else { "failed" }.to_owned(),
-        cost: figures.map(|figures| figures.cost),
-        machine_hours: figures.map(|figures| figures.machine_hours),
-        price: asked.price.zip(figures).map(|(price, figures)| price * figures.machine_hours),
-        metrics: figures.map(named),
+        outcome: if metrics.is_empty() { "failed" } else { "done" }.to_owned(),
+        cost: tried.mean(&|figures| figures.cost),
+        machine_hours,
+        price: asked.price.zip(machine_hours).map(|(price, hours)| price * hours),
+        metrics: Some(metrics).filter(|metrics| !metrics.is_empty()),
+        draws: asked.rule.map(|_| draws_of(found, tried, asked)),
+    }
+}
+
+fn draws_of(found: &Capacity, tried: &SearchStep, asked: &SearchQuestion<'_>) -> ValueDraws {
+    let [chance_low, chance_high] = tried.chance_interval();
+    let names = ["cost"].into_iter().chain(metrics(asked.conditions));
+    let of = |name: &'static str| {
+        move |figures: &Figures| if name == "cost" { figures.cost } else { entry(figures, name) }
+    };
+    let ranges: Vec<_> = names.filter_map(|name| Some((name.to_owned(), tried.range(&of(name))?))).collect();
+    let end = |end: usize| ranges.iter().map(|(name, range)| (name.clone(), range[end])).collect();
+    ValueDraws {
+        draws: tried.drawn(),
+        chance: tried.chance(),
+        chance_low,
+        chance_high,
+        tied: found.tied.contains(&tried.value),
+        p10: end(0),
+        p90: end(1),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `capacity`: the smallest cluster, or the best setting, that meets conditions under a policy.
 
+mod draws;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,19 +9,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use slackline::capacity::{
-    Axis, CapacityError, Condition, Knob, Method, NoCondition, Search, SearchStep, Values, search,
+    Axis, Capacity as SearchResult, CapacityError, Condition, Draws, Knob, Method, NoCondition, Search,
+    SearchStep, SeededDraft, Values, search,
 };
-use slackline::import::{SlotOptions, WorkloadOptions, grain_span};
+use slackline::import::{ImportError, SlotOptions, WorkloadOptions, grain_span};
 use slackline::parallel::processors;
 use slackline::report::capacity as report;
-use slackline::report::page::{Collector, Page};
+use slackline::report::page::{Collector, Page, PageOrigin};
 use slackline::report::{Row, headline};
 use slackline::simulate::{FinalRow, Options, QuickBound, Watch, simulate_figures};
 use slackline::{PolicySpec, Registry};
-use slackline_model::Instance;
+use slackline_model::{Draft, Instance};
 use slackline_task::base::system::on_stop_signal;
 use slackline_trace::Importers;
 
+use self::draws::DrawArgs;
 use crate::args::history::HistoryFile;
 use crate::args::listed::NamedValue;
 use crate::args::output::Form;
@@ -27,7 +31,8 @@ use crate::args::report::about;
 use crate::args::value::{self, Machines};
 use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy};
 use crate::tables::Tables;
-use crate::terminal::input::{report_diagnostics, report_remarks, warn_of_load, warn_of_recorded};
+use crate::terminal::clock::Stopwatches;
+use crate::terminal::input::{Source, report_diagnostics, report_remarks, warn_of_load, warn_of_recorded};
 use crate::terminal::progress::Cells;
 use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
@@ -37,15 +42,22 @@ use crate::verbs::answer::Answer;
 Examples:
   slackline capacity examples/nightly.toml --machines 1..50 --until missed:0 -p edf
   slackline capacity trace.tsv --machines 10..6000 --deadlines 3 --until missed:1% --until p95_response:2h -p edf
+  slackline capacity examples/nightly.toml --machines 4..40 --until missed:0 -p edf --jitter 0.3 --noise 0.3
   slackline capacity examples/nightly.toml --over slowstart=0.05..1 -p fair
   slackline capacity examples/hadoop-log --over capacity:prod=20..80:5 -p yarn-capacity:file=examples/hadoop-log/capacity-scheduler.xml
 
 Sizes, --machines A..B or --over slots=A..B, are searched for the smallest that meets every --until: by bisection, and \
 then next to the answer and about 5 % from it, because more machines are not always better. --search every tries all \
-sizes up to the answer. Settings (--over slowstart=A..B, heartbeat=A..B, capacity:QUEUE=A..B), sizes with a step \
-(A..B:STEP) and sizes without --until are all simulated (--format csv gives the curve). Deadlines of --deadlines F are \
-the same for all sizes and settings. When the capacity of a queue is varied, maximums below it are raised to it. The exit code is 1 if nothing meets the \
-conditions. Ctrl-C ends the search and prints the results so far.
+sizes up to the answer. Settings (--over slowstart=A..B, heartbeat=A..B, capacity:QUEUE=A..B, param:NAME=A..B), speeds, \
+sizes with a step (A..B:STEP) and sizes without --until are all simulated (--format csv gives the curve). Deadlines of --deadlines F are \
+the same for all sizes and settings. When \
+the capacity of a queue is varied, maximums below it are raised to it. The exit code is 1 if nothing meets the \
+conditions.
+
+Where anything is random (--jitter, --noise, --crash-rate, a profile, or a trace without task times), each value is simulated \
+with several seeds, the same for all values. A value meets the conditions if they hold in 95 % of the draws (--confidence). \
+The table shows means, the 80 % range of the draws, and the chance with its 95 % interval. Of settings, the answer names those \
+whose cost cannot be told from the lowest. Ctrl-C ends the search and prints the results so far.
 
 `slackline tune` finds the best split of map and reduce slots.")]
 pub(crate) struct Capacity {
@@ -71,15 +83,18 @@ pub(crate) struct Capacity {
     at_most: Vec<String>,
     /// Vary this instead of machines
     ///
-    /// NAME is slots, map-slots or reduce-slots of each machine, slowstart, heartbeat, or capacity:QUEUE. The last is
-    /// the percentage of its parent that a queue of yarn-capacity has; the other queues of the parent share the
-    /// rest in proportion. NAME=A..B:STEP tries every STEP. For a size the smallest value that meets every --until
-    /// is found, for a setting the value with the least cost.
+    /// NAME is slots, map-slots, reduce-slots or speed of each machine, slowstart, heartbeat, capacity:QUEUE, or
+    /// param:NAME for a parameter of the policy. capacity:QUEUE is the percentage of its parent that a queue of
+    /// yarn-capacity has; the other queues of the parent share the rest in proportion. NAME=A..B:STEP tries every
+    /// STEP. For a size the smallest value that meets every --until is found, for a setting the value with the
+    /// least cost.
     #[arg(long, value_name = "NAME=A..B", value_parser = axis(), hide_possible_values = true, help_heading = "Capacity")]
     over: Option<Axis>,
     /// Search sizes by bisection, or try every size up to the answer
     #[arg(long, hide_short_help = true, value_enum, default_value = "bisect", help_heading = "Capacity")]
     search: SearchArg,
+    #[command(flatten)]
+    draws: DrawArgs,
     /// Price of a machine per hour; adds a column of prices
     #[arg(long, hide_short_help = true, value_name = "PRICE", value_parser = value::price, help_heading = "Capacity")]
     machine_hour: Option<f64>,
@@ -188,6 +203,7 @@ impl Capacity {
         let options = Shape { machines, ..self.shape.clone() }.options(importers)?;
         Ok(match axis.knob {
             Knob::Machines => WorkloadOptions { machines: Some(value as u32), ..options },
+            Knob::Speed => WorkloadOptions { speed: Some(value), ..options },
             Knob::Slots => WorkloadOptions { slots: Some(SlotOptions::Generic(value as u32)), ..options },
             _ => options,
         })
@@ -197,13 +213,15 @@ impl Capacity {
 pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
     let source = &input::read(&asked.workload, asked.output.file())?;
     let (policy, conditions) = (&asked.timeout.of(asked.policy.clone()), &asked.conditions()?[..]);
-    let (price, importers) = (asked.machine_hour, &tables.importers);
-    let axis = asked.axis()?;
-    let question = report::SearchQuestion { policy, conditions, axis: &axis, price };
-    let view = asked.table.view(&asked.output, &report::columns(&question))?;
-    let (small, large) =
-        (asked.sized(importers, &axis, axis.smallest())?, asked.sized(importers, &axis, axis.largest())?);
+    let (price, axis) = (asked.machine_hour, &asked.axis()?);
+    let sized = |value| asked.sized(&tables.importers, axis, value);
+    let large = sized(axis.largest())?;
     let mut loaded = source.load(&large)?;
+    let is_drawn_by_import = loaded.options.contains_key("seed");
+    let rule = asked.draws.rule(is_drawn_by_import || asked.simulation.options().draws());
+    let question = report::SearchQuestion { policy, conditions, axis, price, rule };
+    let names = report::columns(&question);
+    let view = asked.table.view(&asked.output, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
     report_diagnostics(&source.name, &loaded.diagnostics);
     report_remarks(std::slice::from_ref(policy));
     warn_of_recorded(&loaded, None, asked.simulation.profile.0.is_some());
@@ -211,28 +229,11 @@ pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
     refuse_idle_conditions(conditions, &loaded.instance, &source.name)?;
     // Crashes are of machines that every size has.
     let past = HistoryFile::read(&asked.simulation)?;
-    let smallest_instance = source.load(&small)?.instance;
-    let options =
-        asked.simulation.options().resolve(&smallest_instance, asked.shape.root_seed(), &past.history)?;
-    let (draft, _) = source.shape(&large)?.into_draft()?;
-    let shown = SearchProgress::new(&axis);
-    let report_progress = |tried: &SearchStep| shown.one_more(tried);
-    let stop = stop_on_interrupt();
-    let cancel = || stop.load(Ordering::Relaxed);
-    let scout = scout(conditions, policy);
-    let search_for = Search {
-        method: match asked.search {
-            SearchArg::Bisect => Method::Bisect,
-            SearchArg::Every => Method::Every,
-        },
-        scout: scout.as_ref(),
-        grain: grain_span(asked.simulation.grain),
-        threads: asked.threads.map_or_else(processors, usize::from),
-        cancel: &cancel,
-        on_step: &report_progress,
-        ..Search::new(policy, conditions, &axis, &options)
-    };
-    let found = match search(&draft, &search_for) {
+    let smallest_instance = source.load(&sized(axis.smallest())?)?.instance;
+    let seed = asked.shape.root_seed();
+    let options = asked.simulation.options().resolve(&smallest_instance, seed, &past.history)?;
+    let search_input = SearchInput { asked, source, question, large, options, is_drawn_by_import };
+    let (found, simulation) = match search_input.find()? {
         Ok(found) => found,
         Err(CapacityError::Invalid(invalid)) => bail!("{}: {invalid}", source.name),
         Err(CapacityError::Axis(problem)) => bail!("--over: {problem}"),
@@ -241,11 +242,6 @@ pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
             return Ok(Answer::No);
         }
     };
-    let answer = found.found.filter(|_| asked.report.is_asked());
-    let at = |value| Ok((search_for.policy_at(value)?, search_for.at(&draft, value)?));
-    let answer: Result<Option<_>, CapacityError> = answer.map(at).transpose();
-    let answer = answer.map_err(|error| anyhow!("{}: {error}", source.name))?;
-    drop(shown);
     let head = format!(
         "{}\n{}\ncost: {}\n",
         headline::flows(source.short_name(), &loaded.instance),
@@ -261,23 +257,105 @@ pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
     if asked.report.is_asked() {
         // The cluster that is drawn is that of the answer.
         let mut recorded = match found.found {
-            Some(value) => source.load(&asked.sized(importers, &axis, value)?)?.options,
+            Some(value) => source.load(&sized(value)?)?.options,
             None => loaded.options.clone(),
         };
         asked.simulation.options().record(&mut recorded, past.sha256.as_deref());
-        let seeds = vec![asked.shape.root_seed()];
-        let about = about(source.short_name(), "capacity", seeds, recorded, loaded.sha256.clone());
-        let page = match &answer {
-            Some((policy, (instance, options))) => {
-                let answer = format!("{} = {}", axis.knob, found.found.unwrap_or_default());
-                let note = format!("The timeline and the flows show the answer, {answer}.");
-                drawn(Page::new(instance, about), instance, policy, options)?.with_note(note)
-            }
+        let about = about(source.short_name(), "capacity", vec![seed], recorded, loaded.sha256.clone());
+        let page = match &simulation {
+            Some(simulation) => simulation.page(&question, about)?,
             None => Page::new(&loaded.instance, about),
         };
         asked.report.write(&page.with_capacity(&found, &question))?;
     }
     Ok(if found.found.is_some() && !found.is_interrupted { Answer::Yes } else { Answer::No })
+}
+
+/// The input of a search.
+struct SearchInput<'a> {
+    asked: &'a Capacity,
+    source: &'a Source,
+    question: report::SearchQuestion<'a>,
+    /// The workload on the largest cluster.
+    large: WorkloadOptions,
+    options: Options,
+    /// Whether the import draws task times.
+    is_drawn_by_import: bool,
+}
+
+impl SearchInput<'_> {
+    /// Searches, with progress on a terminal until the end. The inner errors are those of the search.
+    fn find(&self) -> anyhow::Result<Result<(SearchResult, Option<AnswerSimulation>), CapacityError>> {
+        let Self { asked, question, options, .. } = self;
+        let report::SearchQuestion { policy, conditions, axis, rule, .. } = *question;
+        let seed = asked.shape.root_seed();
+        let draft = self.draft(seed)?;
+        let draft_of = |seed: u64| self.draft(seed).map_err(|error| error.to_string());
+        let shown = SearchProgress::new(axis);
+        let report_progress = |tried: &SearchStep| shown.one_more(tried);
+        let stop = stop_on_interrupt();
+        let cancel = || stop.load(Ordering::Relaxed);
+        let clock = Stopwatches::new(1);
+        let is_out_of_time = || asked.draws.is_over(clock.seconds(0));
+        // The first reading starts the clock.
+        is_out_of_time();
+        let scout = scout(conditions, policy);
+        let search_for = Search {
+            method: match asked.search {
+                SearchArg::Bisect => Method::Bisect,
+                SearchArg::Every => Method::Every,
+            },
+            scout: scout.as_ref(),
+            draws: rule.map(|rule| Draws {
+                rule,
+                seed,
+                draft: self.is_drawn_by_import.then_some(&draft_of as &SeededDraft<'_>),
+                is_out_of_time: &is_out_of_time,
+            }),
+            grain: grain_span(asked.simulation.grain),
+            threads: asked.threads.map_or_else(processors, usize::from),
+            cancel: &cancel,
+            on_step: &report_progress,
+            ..Search::new(policy, conditions, axis, options)
+        };
+        let with_simulation = |found: SearchResult| {
+            let value = found.found.filter(|_| asked.report.is_asked());
+            let simulation =
+                value.map(|value| AnswerSimulation::at(&search_for, &draft, value)).transpose()?;
+            Ok((found, simulation))
+        };
+        Ok(search(&draft, &search_for).and_then(with_simulation))
+    }
+
+    /// The workload for a seed.
+    fn draft(&self, seed: u64) -> Result<Draft, ImportError> {
+        let shaped = self.source.shape(&WorkloadOptions { seed: Some(seed), ..self.large.clone() })?;
+        Ok(shaped.into_draft()?.0)
+    }
+}
+
+/// The simulation of the answer, which the page draws.
+struct AnswerSimulation {
+    value: f64,
+    policy: PolicySpec,
+    instance: Instance,
+    options: Options,
+}
+
+impl AnswerSimulation {
+    /// The simulation of a value with the first seed.
+    fn at(search: &Search<'_>, draft: &Draft, value: f64) -> Result<Self, CapacityError> {
+        let (policy, (instance, options)) = (search.policy_at(value)?, search.at(draft, value)?);
+        Ok(Self { value, policy, instance, options })
+    }
+
+    fn page(&self, asked: &report::SearchQuestion<'_>, about: PageOrigin) -> anyhow::Result<Page<'_>> {
+        let answer = format!("{} = {}", asked.axis.knob, self.value);
+        let draw = if asked.rule.is_some() { ", with the first seed" } else { "" };
+        let note = format!("The timeline and the flows show the answer, {answer}{draw}.");
+        let page = Page::new(&self.instance, about);
+        Ok(drawn(page, &self.instance, &self.policy, &self.options)?.with_note(note))
+    }
 }
 
 /// Refuses conditions about deadlines where no flow has one.

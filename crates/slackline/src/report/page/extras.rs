@@ -8,7 +8,7 @@ use slackline_model::{FlowId, Instance};
 use super::Page;
 use super::columns::{NONE, Table};
 use crate::capacity::Capacity;
-use crate::report::capacity::{SearchQuestion, entry, metrics, outcome, tried_columns};
+use crate::report::capacity::{SearchQuestion, entry, metrics, outcome, statement, tried_columns};
 use crate::report::comparison::{OnSize, Row, shown_names, unit_of};
 use crate::report::flow_chances::{self, FlowSeeds};
 use crate::report::headline;
@@ -53,6 +53,8 @@ struct Curves {
     x: Vec<f64>,
     /// The answer.
     marked: Option<f64>,
+    /// A value that the answer has to reach.
+    limit: Option<f64>,
     lines: Vec<CurveLine>,
 }
 
@@ -60,6 +62,8 @@ struct Curves {
 struct CurveLine {
     name: String,
     values: Vec<Option<f64>>,
+    /// The range around each value, if there is one.
+    band: Option<Vec<Option<[f64; 2]>>>,
 }
 
 fn unit_name(unit: Unit) -> &'static str {
@@ -122,6 +126,7 @@ impl Page<'_> {
             let line = |(k, name): (usize, &String)| CurveLine {
                 name: name.clone(),
                 values: sizes.iter().map(|size| size.policies.get(k).and_then(value)).collect(),
+                band: None,
             };
             let lines: Vec<CurveLine> = names.iter().enumerate().map(line).collect();
             if lines.iter().all(|line| line.values.iter().flatten().all(|&value| value == 0.0)) {
@@ -133,6 +138,7 @@ impl Page<'_> {
                 unit: unit_name(unit_of(name)),
                 x: sizes.iter().map(|size| size.machines.into()).collect(),
                 marked: None,
+                limit: None,
                 lines,
             });
         }
@@ -155,7 +161,8 @@ impl Page<'_> {
                 unit: "seconds",
                 x: curve.iter().map(|choice| choice.split.map().into()).collect(),
                 marked: Some(tuned.best.split.map().into()),
-                lines: vec![CurveLine { name: request.method.name().to_owned(), values }],
+                limit: None,
+                lines: vec![CurveLine { name: request.method.name().to_owned(), values, band: None }],
             });
         }
         self.head =
@@ -163,32 +170,45 @@ impl Page<'_> {
         gains(tuned).lines().fold(self, Page::with_note)
     }
 
-    /// Adds the tried sizes or settings, and the answer.
+    /// Adds the tried sizes or settings, and the answer. With draws, curves are means with the 80 % range of the
+    /// draws, and the first one is the chance with its 95 % interval.
     #[must_use]
     pub fn with_capacity(mut self, found: &Capacity, asked: &SearchQuestion<'_>) -> Self {
-        self.table("Tried values", tried_columns(&found.tried, asked));
+        self.table("Tried values", tried_columns(found, &found.tried, asked));
         let mut names: Vec<&str> = metrics(asked.conditions).collect();
         for name in ["cost", "mean_response", "utilisation"] {
             if !names.contains(&name) {
                 names.push(name);
             }
         }
+        let over = |title: String, unit, limit, values, band| Curves {
+            title,
+            x_title: asked.axis.knob.to_string().replace('-', " "),
+            unit,
+            x: found.tried.iter().map(|tried| tried.value).collect(),
+            marked: found.found,
+            limit,
+            lines: vec![CurveLine { name: shown_alone(asked.policy.spec()), values, band }],
+        };
+        let rule = asked.rule.filter(|_| asked.has_draws());
+        if let Some(rule) = rule.filter(|_| !asked.conditions.is_empty()) {
+            let chances = found.tried.iter().map(|tried| Some(tried.chance())).collect();
+            let intervals = found.tried.iter().map(|tried| Some(tried.chance_interval())).collect();
+            let title = format!("chance that {} (band: 95 % interval)", statement(asked));
+            self.extras.curves.push(over(title, "percent", Some(rule.confidence), chances, Some(intervals)));
+        }
         for name in names {
             let value = |figures: &crate::capacity::Figures| match name {
                 "cost" => figures.cost,
                 name => entry(figures, name),
             };
-            self.extras.curves.push(Curves {
-                title: name.replace('_', " "),
-                x_title: asked.axis.knob.to_string().replace('-', " "),
-                unit: unit_name(unit_of(name)),
-                x: found.tried.iter().map(|tried| tried.value).collect(),
-                marked: found.found,
-                lines: vec![CurveLine {
-                    name: shown_alone(asked.policy.spec()),
-                    values: found.tried.iter().map(|tried| tried.figures.as_deref().map(value)).collect(),
-                }],
-            });
+            let band = rule.map(|_| found.tried.iter().map(|tried| tried.range(&value)).collect());
+            let title = name.replace('_', " ") + if rule.is_some() { " (band: 80 % range)" } else { "" };
+            let (unit, values) =
+                (unit_of(name), found.tried.iter().map(|tried| tried.mean(&value)).collect());
+            // Means of counts have decimals.
+            let unit = if rule.is_some() && unit == Unit::Count { Unit::Measure } else { unit };
+            self.extras.curves.push(over(title, unit_name(unit), None, values, band));
         }
         self.head =
             Some(format!("{}\n{}", outcome(found, asked), headline::flows(&self.about.name, self.instance)));
