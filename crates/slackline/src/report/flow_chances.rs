@@ -3,6 +3,7 @@
 use slackline_model::cost::is_late;
 use slackline_model::{Instance, Start};
 
+use crate::capacity::wilson;
 use crate::report::number::{NOTHING, counted, exact, instants};
 use crate::report::table::{Column, Table, View};
 
@@ -44,9 +45,9 @@ impl FlowSeeds {
         Some(self.completions.iter().filter(|&&completion| !is_late(completion, deadline)).count())
     }
 
-    /// The 95 % interval of this chance (Wilson, 1927).
-    pub fn chance_interval(&self) -> Option<(f64, f64)> {
-        self.met().map(|met| wilson_95(met, self.completions.len()))
+    /// The 95 % interval of this chance ([`wilson`]).
+    pub fn chance_interval(&self) -> Option<[f64; 2]> {
+        self.met().map(|met| wilson(met as u32, self.completions.len() as u32))
     }
 
     /// The quantile of the completions for this fraction; infinite if as many fail. Between two seeds it is
@@ -65,22 +66,13 @@ impl FlowSeeds {
     }
 }
 
-/// The 95 % interval of Wilson for `hits` of `n` draws.
-pub fn wilson_95(hits: usize, n: usize) -> (f64, f64) {
-    const Z: f64 = 1.959_963_984_540_054;
-    let (n, share) = (n as f64, hits as f64 / n as f64);
-    let (middle, scale) = (share + Z * Z / (2.0 * n), 1.0 + Z * Z / n);
-    let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-    (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
-}
-
 /// The columns of [`csv`] and of [`table`].
 pub const COLUMNS: [&str; 9] =
     ["policy", "flow", "deadline", "chance", "chance_low", "chance_high", "p10", "p50", "p90"];
 
 /// The chance as a percentage with its interval.
 fn chance_text(flow: &FlowSeeds) -> String {
-    let Some((chance, (low, high))) = flow.chance().zip(flow.chance_interval()) else {
+    let Some((chance, [low, high])) = flow.chance().zip(flow.chance_interval()) else {
         return NOTHING.to_owned();
     };
     let percent = |share: f64| (share * 100.0).round();
@@ -121,7 +113,7 @@ pub(crate) fn columns(flows: &[FlowSeeds], start: Option<&Start>) -> Vec<Column>
 pub fn csv(flows: &[FlowSeeds]) -> String {
     let record = |flow: &FlowSeeds| {
         let interval = flow.chance_interval();
-        let numbers = [flow.deadline, flow.chance(), interval.map(|i| i.0), interval.map(|i| i.1)];
+        let numbers = [flow.deadline, flow.chance(), interval.map(|i| i[0]), interval.map(|i| i[1])];
         let quantiles =
             [0.1, 0.5, 0.9].map(|share| Some(flow.quantile(share)).filter(|value| value.is_finite()));
         let names = [flow.policy.clone(), flow.flow.clone()];
@@ -142,9 +134,8 @@ mod tests {
     fn chances_are_shares_of_seeds_with_an_interval() {
         let etl = flow((1..=20).map(f64::from).collect());
         assert_eq!(etl.chance(), Some(0.5));
-        let (low, high) = etl.chance_interval().unwrap();
+        let [low, high] = etl.chance_interval().unwrap();
         assert!((low - 0.299_3).abs() < 1e-3 && (high - 0.700_7).abs() < 1e-3, "{low} {high}");
-        assert_eq!(wilson_95(20, 20).1, 1.0);
     }
 
     #[test]
