@@ -29,7 +29,6 @@ use slackline_trace::{Bounds, NamedBound};
 
 pub use check::{ScheduleDocument, Verdict, check};
 pub use check_stream::{Opened, check_streams};
-pub use deadlines::DeadlineCluster;
 pub use error::{ImportError, MissingOption, WrongWorkload};
 pub use loaded::{Loaded, Shaped, grain_span};
 pub use pieces::PieceSpan;
@@ -37,7 +36,7 @@ pub use recorded_options::{RecordedOptions, add_budget};
 pub use simulation_options::{CrashAt, CrashRate, KnowledgeOption, SimulationOptions};
 pub use source::Source;
 pub use streaming::StreamedWorkload;
-pub use workload_options::{SlotOptions, WorkloadOptions};
+pub use workload_options::{DeadlineCluster, SlotOptions, WorkloadOptions};
 
 /// Every lower bound on the cost of task schedules (which runs and simulations are), and the best one. Bounds
 /// that do not hold for allocations are marked.

@@ -9,17 +9,8 @@ use slackline_trace::Diagnostic;
 
 use super::error::ImportError;
 use super::recorded_options::{DEADLINES_ON, RecordedOptions};
-use super::workload_options::{SlotOptions, WorkloadOptions};
+use super::workload_options::{DeadlineCluster, WorkloadOptions};
 use crate::simulate::GRAIN;
-
-/// The cluster for the times alone that deadlines are multiples of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeadlineCluster {
-    /// Number of machines.
-    pub machines: u32,
-    /// Slots; by default those of the machines of the workload.
-    pub slots: Option<SlotOptions>,
-}
 
 /// The deadlines that options ask for. They depend only on the document and on these options, never on the
 /// cluster of a simulation.
@@ -99,7 +90,7 @@ mod tests {
     use slackline_model::Time;
 
     use super::*;
-    use crate::import::Source;
+    use crate::import::{SlotOptions, Source};
 
     const FLOWS: &str = "slackline = 1\nflows = [{ id = \"f\", jobs = [{ id = \"j\", map = { seconds = [10.0, 1.0, 1.0] } }] }]\n";
 

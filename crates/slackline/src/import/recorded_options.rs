@@ -12,8 +12,7 @@ use slackline_model::{Combine, Metric, Span};
 use slackline_trace::importers::importer::SEED;
 use slackline_trace::{ImportOptions, Importers, Parameters};
 
-use super::deadlines::DeadlineCluster;
-use super::workload_options::{DEADLINES_MAX, SlotOptions, WorkloadOptions};
+use super::workload_options::{DEADLINES_MAX, DeadlineCluster, SlotOptions, WorkloadOptions};
 
 /// Options by name. Numbers are stored as numbers, and other values as text.
 pub type RecordedOptions = BTreeMap<String, Value>;

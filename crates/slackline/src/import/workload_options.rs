@@ -6,7 +6,6 @@ use slackline_model::draft::{MachineDraft, Weights};
 use slackline_model::{Combine, Draft, Metric};
 use slackline_trace::{Importers, Parameters};
 
-use super::deadlines::DeadlineCluster;
 use super::error::{ImportError, MissingOption};
 
 /// The largest factor for deadlines.
@@ -61,6 +60,15 @@ pub enum SlotOptions {
     /// Slots in total, for maps and reduces alike. They are spread evenly over the machines, or there is one
     /// machine per slot.
     Total(u32),
+}
+
+/// The cluster for the times alone that deadlines are multiples of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeadlineCluster {
+    /// Number of machines.
+    pub machines: u32,
+    /// Slots; by default those of the machines of the workload.
+    pub slots: Option<SlotOptions>,
 }
 
 impl WorkloadOptions {

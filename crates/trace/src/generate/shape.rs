@@ -2,10 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use slackline_model::cluster::Slots;
+use slackline_model::cluster::{SlotKind, Slots};
 use slackline_model::draft::{CostDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::instance::Flow;
 use slackline_model::params::{Param, Values};
-use slackline_model::{Combine, Draft, Instance, Metric, Objective};
+use slackline_model::{Combine, Draft, Instance, Metric, Objective, PhaseId, Work};
 
 use super::generator::{GenerateError, Params};
 pub(super) use crate::importers::durations::whole_micros;
@@ -76,10 +77,21 @@ pub(super) fn job_name(k: usize) -> String {
     format!("j{}", k + 1)
 }
 
-/// Time alone of every flow (the larger of critical path and area), in seconds.
+/// The larger of critical path and area of every flow, in seconds. The longest task does not count, as in the
+/// papers whose workloads are generated.
 pub(super) fn alone(draft: &Draft) -> Result<Vec<f64>, GenerateError> {
     let instance = Instance::new(draft)?;
-    Ok(instance.flows().iter().map(|flow| flow.alone).collect())
+    let cluster = instance.cluster();
+    let area = |flow: &Flow, slot_kind: SlotKind| {
+        let of_kind = |phase: &PhaseId| instance.slot_kind_of(*phase) == slot_kind;
+        let work: Work = flow.phases().filter(of_kind).map(|phase| instance.phase(phase).work()).sum();
+        if work == Work::ZERO { 0.0 } else { work.slot_seconds() / cluster.capacity(slot_kind) }
+    };
+    let alone = |flow: &Flow| {
+        let areas = cluster.slot_kinds().iter().map(|&slot_kind| area(flow, slot_kind));
+        areas.fold(flow.critical_path, f64::max)
+    };
+    Ok(instance.flows().iter().map(alone).collect())
 }
 
 /// A whole number, uniform on the closed range.
