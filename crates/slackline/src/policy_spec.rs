@@ -27,7 +27,7 @@ pub struct PolicySpec {
     planner: Planner,
     settings: Settings,
     /// Its entry, unless it is a closure.
-    entry: Option<PolicyEntry>,
+    entry: Option<Arc<PolicyEntry>>,
     maker: Maker,
     remarks: Vec<String>,
     /// The queues of Hadoop's CapacityScheduler, if they were read from a file.
@@ -117,7 +117,7 @@ impl PolicySpec {
             capabilities: entry.capabilities,
             planner: entry.planner,
             settings,
-            entry: Some(*entry),
+            entry: Some(Arc::new(*entry)),
             maker: Maker::Here(Arc::new(move |cluster, objective| make(cluster, objective, &own))),
             remarks: Vec::new(),
             #[cfg(feature = "import")]
@@ -164,7 +164,7 @@ impl PolicySpec {
     pub fn with_parameter(&self, name: &str, value: f64) -> Result<Self, String> {
         let value = value.to_string();
         let wrong = |problem: String| format!("param:{name} = {value}: policy {}: {problem}", self.name);
-        let entry = self.entry.as_ref().filter(|_| !self.is_program());
+        let entry = self.entry.as_deref().filter(|_| !self.is_program());
         let entry = entry.ok_or_else(|| wrong("found no parameters, expected some".to_owned()))?;
         let own: Vec<_> = self.settings.pairs().filter(|(own, _)| *own != name).collect();
         let own = own.iter().map(|(name, value)| (*name, value.as_str()));

@@ -44,7 +44,7 @@ pub struct Capacity {
     pub is_interrupted: bool,
     /// Whether the time limit ended the draws of a value.
     pub is_out_of_time: bool,
-    /// For settings with draws: the values whose mean cost cannot be told from that of the answer.
+    /// For settings with draws: the values whose mean cost is about that of the answer.
     pub tied: Vec<f64>,
 }
 
@@ -174,7 +174,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The draws of each setting, before those that cannot be told from the best get more.
+/// The draws of each setting, before those about equal to the best get more.
 const FIRST_DRAWS: u32 = 20;
 
 /// The reason why the search ends early.
@@ -365,7 +365,7 @@ impl Work<'_> {
     }
 
     /// The index of the value with the lowest mean cost among those that meet the conditions. With draws, the
-    /// values that cannot be told from it get more draws.
+    /// values that cost about the same get more draws.
     fn cheapest(&self, tried: &mut [SearchStep]) -> Result<Option<usize>, Stop> {
         let cost = |tried: &SearchStep| tried.mean(&|figures| figures.cost).unwrap_or(f64::INFINITY);
         let best = |tried: &[SearchStep]| {

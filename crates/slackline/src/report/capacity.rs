@@ -2,6 +2,7 @@
 
 mod answer;
 mod columns;
+mod question;
 
 use std::collections::BTreeMap;
 
@@ -11,32 +12,10 @@ pub use self::answer::outcome;
 pub(crate) use self::answer::statement;
 pub use self::columns::columns;
 pub(crate) use self::columns::{entry, metrics, tried_columns};
-use crate::capacity::{Axis, Capacity, Condition, DrawRule, Figures, Method, SearchStep};
-use crate::policy_spec::PolicySpec;
+pub use self::question::SearchQuestion;
+use crate::capacity::{Capacity, Condition, Figures, Method, SearchStep};
 use crate::report::number::exact;
 use crate::report::table::{Table, View};
-
-/// The question of a search, without the workload.
-#[derive(Clone, Copy, Debug)]
-pub struct SearchQuestion<'a> {
-    /// The policy that runs the cluster.
-    pub policy: &'a PolicySpec,
-    /// The conditions to meet.
-    pub conditions: &'a [Condition],
-    /// The quantity that was varied.
-    pub axis: &'a Axis,
-    /// The price of a machine per hour, in any currency.
-    pub price: Option<f64>,
-    /// The rule for the number of draws; `None` if nothing is random.
-    pub rule: Option<DrawRule>,
-}
-
-impl SearchQuestion<'_> {
-    /// Whether each value has several draws.
-    pub(crate) fn has_draws(&self) -> bool {
-        self.rule.is_some_and(|rule| rule.number != Some(1))
-    }
-}
 
 /// The number of values that the table shows by default: those nearest to the answer.
 const SHOWN: usize = 20;
@@ -152,7 +131,7 @@ pub(crate) struct ValueDraws {
     pub(crate) chance_low: f64,
     /// Its high end.
     pub(crate) chance_high: f64,
-    /// Whether the mean cost cannot be told from that of the answer: the 95 % interval of the paired difference
+    /// Whether the mean cost is about that of the answer: the 95 % interval of the paired difference
     /// contains 0. False for sizes.
     pub(crate) tied: bool,
     /// The 10th percentiles of the cost and of the metrics of the conditions; empty if flows always fail.

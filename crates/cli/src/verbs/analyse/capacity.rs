@@ -57,7 +57,7 @@ conditions.
 Where anything is random (--jitter, --noise, --crash-rate, a profile, or a trace without task times), each value is simulated \
 with several seeds, the same for all values. A value meets the conditions if they hold in 95 % of the draws (--confidence). \
 The table shows means, the 80 % range of the draws, and the chance with its 95 % interval. Of settings, the answer names those \
-whose cost cannot be told from the lowest. Ctrl-C ends the search and prints the results so far.
+whose cost is about the lowest. Ctrl-C ends the search and prints the results so far.
 
 `slackline tune` finds the best split of map and reduce slots.")]
 pub(crate) struct Capacity {

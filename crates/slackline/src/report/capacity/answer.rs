@@ -1,6 +1,6 @@
 //! The answer of a capacity search in words.
 
-use super::SearchQuestion;
+use super::question::SearchQuestion;
 use crate::capacity::{Capacity, Condition, DrawRule, Knob, Method, SearchStep};
 use crate::report::names::shown_alone;
 use crate::report::number::{Unit, counted, number};
@@ -95,18 +95,19 @@ fn statement_of(step: &SearchStep, asked: &SearchQuestion<'_>) -> String {
 /// The chance of a step, with a decimal where rounding would hide failures or their absence.
 fn percent(step: &SearchStep) -> String {
     let percent = 100.0 * step.chance();
-    let is_near = percent.fract() != 0.0 && (percent > 99.0 || percent < 1.0);
+    let is_near = percent.fract() != 0.0 && !(1.0..=99.0).contains(&percent);
     if is_near { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// The values that cannot be told from the answer.
+/// The values whose cost is about that of the answer.
 fn ties(found: &Capacity) -> String {
     const MOST: usize = 12;
     let values: Vec<String> = found.tied.iter().take(MOST).map(|&value| short(value)).collect();
     match (values.as_slice(), found.tied.len().saturating_sub(MOST)) {
         ([], _) => "; the others cost more".to_owned(),
-        (values, 0) => format!("; {} cannot be told from it", listed(values)),
-        (values, more) => format!("; {} and {more} more cannot be told from it", values.join(", ")),
+        ([only], _) => format!("; {only} costs about the same"),
+        (values, 0) => format!("; {} cost about the same", listed(values)),
+        (values, more) => format!("; {} and {more} more cost about the same", values.join(", ")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The columns of the tried values of a capacity search.
 
-use super::SearchQuestion;
+use super::question::SearchQuestion;
 use crate::capacity::{Capacity, Condition, Figures, Knob, SearchStep};
 use crate::report::comparison;
 use crate::report::number::{self, NOTHING, Unit};
