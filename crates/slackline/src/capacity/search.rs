@@ -659,7 +659,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_cannot_be_told_from_the_best_are_named() {
+    fn settings_of_about_the_same_cost_are_named() {
         // The slowstart of jobs without reduces changes nothing.
         let found = drawn("slowstart=0.2..0.8:0.2", &[], None, 2, false);
         assert_eq!((found.found, found.tied), (Some(0.2), vec![0.4, 0.6, 0.8]));
