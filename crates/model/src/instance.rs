@@ -30,7 +30,7 @@ use crate::error::Invalid;
 use crate::id::{FlowId, JobId, PhaseId, PhaseKind, PoolId, TiVec};
 use crate::quota::UserQuota;
 use crate::table::Table;
-use crate::tasks::Tasks;
+use crate::tasks::{Run, Tasks};
 use crate::time::{Span, Time, Work};
 
 /// A valid problem: a cluster, flows, an objective.
@@ -357,6 +357,25 @@ impl Instance {
     /// Cuts all purely malleable phases.
     fn cut_work(&mut self, grain: Span) {
         self.n_cut += self.phases.iter_mut().map(|phase| phase.cut(grain)).sum::<u64>();
+    }
+
+    /// The same instance with other durations of the tasks of these phases. Places of input are dropped.
+    ///
+    /// # Panics
+    /// If the numbers of tasks differ.
+    #[must_use]
+    pub fn with_durations(mut self, durations: impl IntoIterator<Item = (PhaseId, Vec<Span>)>) -> Self {
+        for (phase, spans) in durations {
+            let tasks = Tasks::from_runs(spans.into_iter().map(|span| Run { count: 1, span }));
+            let phase = &mut self.phases[phase];
+            assert_eq!(phase.tasks().map(Tasks::count), Some(tasks.count()), "durations of other tasks");
+            phase.amount = Amount::Tasks(tasks);
+        }
+        for flow in self.flows.keys().collect::<Vec<_>>() {
+            derive::derive(&mut self, flow);
+        }
+        let (objective, weights) = (self.objective, self.weights);
+        self.with_objective(objective, weights).expect("invariant: durations never invalidate an objective")
     }
 
     /// The same instance with a deadline for every flow: release + `factor` · its time alone, to the
