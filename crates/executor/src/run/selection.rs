@@ -95,7 +95,9 @@ impl Selection {
             }
             if jobs.len() < flow.jobs.len() {
                 let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
-                jobs.iter_mut().for_each(|job| job.after.retain(|name| names.contains(name)));
+                for job in &mut jobs {
+                    job.after.retain(|name| names.contains(name));
+                }
             }
             if !jobs.is_empty() {
                 flows.push(flow.with_jobs(jobs));
