@@ -9,7 +9,7 @@ use slackline_policy::{Action, Ask, Choice, ChosenBy, Event, Grant, Policy, View
 
 use super::evaluate::{Evaluator, Sequence};
 use crate::auto::cost_floor::cost_floor;
-use crate::auto::dispatch::Serving;
+use crate::auto::dispatch::{Serving, kept};
 use crate::auto::estimate_error::EstimateError;
 use crate::auto::future_arrivals::Prospect;
 use crate::auto::recurring::{Announced, RecurringFlow};
@@ -403,25 +403,6 @@ pub(super) fn numbers(rule: Rule, knobs: RuleParams, scene: &RuleContext<'_>) ->
         order[rank as usize] = candidate.number;
     }
     Some(order)
-}
-
-/// The order in force without finished flows; new flows are inserted before the first flow that follows them
-/// in the order of the rule. O(n · new flows).
-fn kept(flows: &[FlowId], rule: &[u32], live: &[FlowId]) -> Vec<u32> {
-    let mut rank = vec![0; rule.len()];
-    (0..).zip(rule).for_each(|(at, &flow)| rank[flow as usize] = at);
-    let number = |flow: &FlowId| live.binary_search(flow).ok().map(|at| at as u32);
-    let mut order: Vec<u32> = flows.iter().filter_map(number).collect();
-    let mut is_there = vec![false; rule.len()];
-    for &flow in &order {
-        is_there[flow as usize] = true;
-    }
-    for &new in rule.iter().filter(|&&flow| !is_there[flow as usize]) {
-        let behind = |&flow: &u32| rank[flow as usize] > rank[new as usize];
-        let at = order.iter().position(behind).unwrap_or(order.len());
-        order.insert(at, new);
-    }
-    order
 }
 
 /// An order by numbers of the evaluator, or none if phases are served by their tails.

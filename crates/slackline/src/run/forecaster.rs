@@ -26,9 +26,9 @@ pub(super) mod scenario;
 #[cfg(test)]
 mod tests;
 
-use forecast_input::SlotUse;
 pub(super) use forecast_input::add_phases;
 pub use forecast_input::{CachedOrder, Completions, ForecastInput, Samples};
+use forecast_input::{SlotUse, keep_running};
 
 /// Name prefix of a held flow. Only its running tasks are simulated.
 const HELD: &str = "held:";
@@ -236,7 +236,7 @@ impl Forecaster {
                     if running.is_empty() {
                         continue;
                     }
-                    tasks.retain_mut(|phase| running_tasks::keep_running(phase, &running));
+                    tasks.retain_mut(|phase| keep_running(phase, &running));
                     flow = running_tasks::alone(flow, &mut running);
                     id.insert_str(0, HELD);
                     slots.held.insert(id.clone());

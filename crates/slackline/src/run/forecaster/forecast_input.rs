@@ -12,7 +12,7 @@ use slackline_model::{Draft, FlowId, Instance, PhaseId, Time};
 use slackline_policy::Policy;
 
 use crate::policy_spec::PolicySpec;
-use crate::run::forecaster::running_tasks::{RunningTasks, TasksByFlow};
+use crate::run::forecaster::running_tasks::{RunningTask, RunningTasks, TasksByFlow};
 use crate::run::forecaster::scenario;
 use crate::run::policy::{self, Setting};
 use crate::run::run_model::{RemainingTasks, Sampler, SimulatedPhases};
@@ -39,6 +39,13 @@ pub(in crate::run) fn add_phases(
         next += 1;
     }
     next
+}
+
+/// Keeps only the running tasks of a phase, in the order of [`running_tasks::alone`](super::running_tasks::alone). Returns whether there are any.
+pub(super) fn keep_running(phase: &mut RemainingTasks<'_>, running: &[RunningTask]) -> bool {
+    let of_phase = running.iter().filter(|task| task.job == phase.job && task.phase == phase.phase.1);
+    phase.tasks = of_phase.filter_map(|task| phase.tasks.get(task.task as usize).copied()).collect();
+    !phase.tasks.is_empty()
 }
 
 /// The remaining work of all flows at a moment, to be simulated.

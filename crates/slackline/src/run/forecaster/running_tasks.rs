@@ -6,8 +6,6 @@ use std::collections::BTreeMap;
 use slackline_model::draft::{FlowDraft, PerPhase, PhaseDraft, TasksDraft};
 use slackline_model::{FlowId, Instance, PhaseKind, SlotKind};
 
-use crate::run::run_model::RemainingTasks;
-
 /// A running task.
 #[derive(Clone, Debug)]
 pub(in crate::run) struct RunningTask {
@@ -38,13 +36,6 @@ pub(super) fn alone(mut flow: FlowDraft, running: &mut [RunningTask]) -> FlowDra
     }
     flow.jobs.retain(|job| job.map.is_some() || job.reduce.is_some());
     FlowDraft { deadline: None, ..flow }
-}
-
-/// Keeps only the running tasks of a phase, in the order of [`alone`]. Returns whether there are any.
-pub(super) fn keep_running(phase: &mut RemainingTasks<'_>, running: &[RunningTask]) -> bool {
-    let of_phase = running.iter().filter(|task| task.job == phase.job && task.phase == phase.phase.1);
-    phase.tasks = of_phase.filter_map(|task| phase.tasks.get(task.task as usize).copied()).collect();
-    !phase.tasks.is_empty()
 }
 
 /// The running tasks of an instance.
