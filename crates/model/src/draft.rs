@@ -55,6 +55,14 @@ pub struct MachineDraft {
 }
 
 impl Draft {
+    /// The same with other flows; the own flows are not copied.
+    #[must_use]
+    pub fn with_flows(&self, flows: Vec<FlowDraft>) -> Self {
+        let Self { start, machines, objective, weights, pools, flows: _ } = self;
+        let (start, machines, pools) = (start.clone(), machines.clone(), pools.clone());
+        Self { start, machines, objective: *objective, weights: *weights, pools, flows }
+    }
+
     /// Adds the pools whose names are new.
     pub fn add_pools(&mut self, pools: &[PoolDraft]) {
         for pool in pools {
@@ -131,6 +139,24 @@ impl FlowDraft {
             priority: None,
             quota: None,
             repeat: None,
+            jobs,
+        }
+    }
+
+    /// The same with other jobs; the own jobs are not copied.
+    #[must_use]
+    pub fn with_jobs(&self, jobs: Vec<JobDraft>) -> Self {
+        Self {
+            id: self.id.clone(),
+            release: self.release,
+            weight: self.weight,
+            deadline: self.deadline,
+            cost: self.cost.clone(),
+            pool: self.pool.clone(),
+            user: self.user.clone(),
+            priority: self.priority,
+            quota: self.quota.clone(),
+            repeat: self.repeat,
             jobs,
         }
     }

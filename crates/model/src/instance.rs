@@ -33,7 +33,7 @@ use crate::error::Invalid;
 use crate::id::{FlowId, JobId, PhaseId, PhaseKind, PoolId, TiVec};
 use crate::quota::UserQuota;
 use crate::table::Table;
-use crate::tasks::Tasks;
+use crate::tasks::{Run, Tasks};
 use crate::time::{Span, Time, Work};
 
 /// A valid problem: a cluster, flows, an objective.
@@ -381,6 +381,25 @@ impl Instance {
                 .flows
                 .iter()
                 .any(|flow| matches!(&flow.given_cost, Some(CostDraft::Metric(m)) if is_slowdown(m)))
+    }
+
+    /// The same instance with other durations of the tasks of these phases. Places of input are dropped.
+    ///
+    /// # Panics
+    /// If the numbers of tasks differ.
+    #[must_use]
+    pub fn with_durations(mut self, durations: impl IntoIterator<Item = (PhaseId, Vec<Span>)>) -> Self {
+        for (phase, spans) in durations {
+            let tasks = Tasks::from_runs(spans.into_iter().map(|span| Run { count: 1, span }));
+            let phase = &mut self.phases[phase];
+            assert_eq!(phase.tasks().map(Tasks::count), Some(tasks.count()), "durations of other tasks");
+            phase.amount = Amount::Tasks(tasks);
+        }
+        for flow in self.flows.keys().collect::<Vec<_>>() {
+            derive::derive(&mut self, flow);
+        }
+        self.resolve_costs_again();
+        self
     }
 
     /// Computes the costs again after a change that cannot invalidate the objective.

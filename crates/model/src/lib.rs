@@ -11,6 +11,7 @@
 //! - [`tasks`]: the tasks of a phase, run-length encoded;
 //! - [`cost`]: objectives and the cost of completing a flow at a time;
 //! - [`draft`]: an instance as a document states it, unchecked;
+//! - [`job_positions`]: the jobs of a flow by id;
 //! - [`instance`]: a valid instance;
 //! - [`schedule`]: where and when each task ran;
 //! - [`profile`]: the startup times and delays of a simulated Hadoop cluster;
@@ -38,6 +39,7 @@ pub mod error;
 pub mod history;
 pub mod id;
 pub mod instance;
+pub mod job_positions;
 pub mod key;
 mod named;
 pub mod names;

@@ -168,18 +168,15 @@ fn parts(policy: &PolicySpec, slots: u32, runs: &[Run], looks: u64, rng: &mut Ch
         let now = Time(k * SECOND);
         let (ahead, copied) = timed(|| outlook.ahead(now, None));
         let ((_, kept), expected) = timed(|| ahead.resolved().unwrap());
-        let (samples, drawn) = timed(|| {
-            (0..run::Forecaster::SAMPLES)
-                .map(|k| outlook.sample(now, None, k).checked().unwrap())
-                .collect::<Vec<_>>()
-        });
-        let ((), simulated) =
-            timed(|| samples.iter().for_each(|one| assert!(one.completions(&kept).is_ok())));
+        let ((_, samples), drawn) = timed(|| outlook.samples(now, None, policy.clone()).unwrap());
+        let all = 0..run::Forecaster::SAMPLES;
+        let ((), simulated) = timed(|| all.for_each(|k| assert!(samples.completions(k, &kept).is_ok())));
         let ahead = ahead.keeping(&kept);
         let (_, without) = timed(|| ahead.without(|name| name.starts_with("1/")).completions().unwrap());
         [copied, expected, drawn, simulated, without].into_iter().zip(&mut took).for_each(|(s, t)| t.push(s));
     }
-    let names = ["what is left", "what is expected", "samples, drawn", "samples, simulated", "without one"];
+    let names =
+        ["what is left", "what is expected", "samplers", "samples, drawn and simulated", "without one"];
     names.into_iter().zip(took).for_each(|(name, took)| tell(name, took));
 }
 

@@ -47,7 +47,7 @@ pub use events::Events;
 pub use failed_job::FailedJob;
 pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::Forecast;
-pub use forecaster::{CachedOrder, Checked, Completions, ForecastInput, Forecaster, NewRun};
+pub use forecaster::{CachedOrder, Completions, ForecastInput, Forecaster, NewRun, Samples};
 pub use hook_process::{HookProcess, variable};
 pub use hooks::{HookCommands, Hooks};
 pub use machines::MachineState;

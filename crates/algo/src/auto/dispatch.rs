@@ -152,3 +152,22 @@ impl Limits {
         }
     }
 }
+
+/// The order in force without finished flows; new flows are inserted before the first flow that follows them
+/// in the order of the rule. O(n · new flows).
+pub(super) fn kept(flows: &[FlowId], rule: &[u32], live: &[FlowId]) -> Vec<u32> {
+    let mut rank = vec![0; rule.len()];
+    (0..).zip(rule).for_each(|(at, &flow)| rank[flow as usize] = at);
+    let number = |flow: &FlowId| live.binary_search(flow).ok().map(|at| at as u32);
+    let mut order: Vec<u32> = flows.iter().filter_map(number).collect();
+    let mut is_there = vec![false; rule.len()];
+    for &flow in &order {
+        is_there[flow as usize] = true;
+    }
+    for &new in rule.iter().filter(|&&flow| !is_there[flow as usize]) {
+        let behind = |&flow: &u32| rank[flow as usize] > rank[new as usize];
+        let at = order.iter().position(behind).unwrap_or(order.len());
+        order.insert(at, new);
+    }
+    order
+}

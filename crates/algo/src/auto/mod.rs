@@ -27,11 +27,13 @@
 //! - `reserved_slots`: slots that long tasks may not take;
 //! - `estimate_error`: how far estimates are off; `future_arrivals`: how much later flows end because others
 //!   will arrive;
+//! - `cost_floor`: a lower bound on the cost of every order, which ends decisions early;
 //! - `dispatch`: who is served until the next decision;
 //! - [`online`]: the policy; [`replayed_order`]: an order that it decided, for scenarios of the same flows;
 //! - [`offline_search`], [`insertion`]: the searches for plans, where all flows are known: for an order of
 //!   flows, and for the start of each of a few tasks.
 
+mod cost_floor;
 mod dispatch;
 mod estimate_error;
 pub mod evaluate;

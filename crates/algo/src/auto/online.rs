@@ -4,11 +4,12 @@
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{Cluster, Combine, CostFn, FlowId, Objective, PhaseId, Seed, Span, Time};
+use slackline_model::{Cluster, Combine, CostFn, FlowId, Objective, PhaseId, Seed, SlotKind, Span, Time};
 use slackline_policy::{Action, Ask, Choice, ChosenBy, Event, Grant, Policy, View};
 
 use super::evaluate::{Evaluator, Sequence};
-use crate::auto::dispatch::Serving;
+use crate::auto::cost_floor::cost_floor;
+use crate::auto::dispatch::{Serving, kept};
 use crate::auto::estimate_error::EstimateError;
 use crate::auto::future_arrivals::Prospect;
 use crate::auto::recurring::{Announced, RecurringFlow};
@@ -367,7 +368,11 @@ impl Auto {
         let searches = estimate_error.allows_search() && !by_dates;
         let searched = if searches { rollouts.saturating_sub(rules as u64) } else { 0 };
         let work = WORK * rollouts;
-        let effort = Effort { gain, searched, turn: self.turn, rules, work };
+        let cluster = view.instance.cluster();
+        let capacity = (!cluster.is_map_reduce()).then(|| cluster.capacity(SlotKind::Any));
+        let is_sum = delay <= 0.0 && self.objective.combine == Combine::Sum;
+        let floor = if is_sum && worlds == 0 { cost_floor(&scene, capacity) } else { None };
+        let effort = Effort { gain, floor, searched, turn: self.turn, rules, work };
         let mut looking = OrderCosts { evaluator, costs, objective: self.objective, now: view.now, delay };
         let Best { order: best, by, estimated, tried } =
             looking.best(&self.portfolio, &usable, &scene, &self.order, effort, rng);
@@ -400,25 +405,6 @@ pub(super) fn numbers(rule: Rule, knobs: RuleParams, scene: &RuleContext<'_>) ->
     Some(order)
 }
 
-/// The order in force without finished flows; new flows are inserted before the first flow that follows them
-/// in the order of the rule. O(n · new flows).
-fn kept(flows: &[FlowId], rule: &[u32], live: &[FlowId]) -> Vec<u32> {
-    let mut rank = vec![0; rule.len()];
-    (0..).zip(rule).for_each(|(at, &flow)| rank[flow as usize] = at);
-    let number = |flow: &FlowId| live.binary_search(flow).ok().map(|at| at as u32);
-    let mut order: Vec<u32> = flows.iter().filter_map(number).collect();
-    let mut is_there = vec![false; rule.len()];
-    for &flow in &order {
-        is_there[flow as usize] = true;
-    }
-    for &new in rule.iter().filter(|&&flow| !is_there[flow as usize]) {
-        let behind = |&flow: &u32| rank[flow as usize] > rank[new as usize];
-        let at = order.iter().position(behind).unwrap_or(order.len());
-        order.insert(at, new);
-    }
-    order
-}
-
 /// An order by numbers of the evaluator, or none if phases are served by their tails.
 struct Numbered {
     rule: usize,
@@ -430,6 +416,8 @@ struct Numbered {
 struct Effort {
     /// The share by which it must be better than the order in force.
     gain: f64,
+    /// A cost that no order is below, if known.
+    floor: Option<f64>,
     /// The number of rollouts that the search may make.
     searched: u64,
     /// The first tried rule, and their number.
@@ -480,6 +468,12 @@ impl OrderCosts<'_, '_> {
         let mut by = if in_force.is_some() { ChosenBy::Kept } else { ChosenBy::Rule };
         let mut best = Numbered { rule: held.rule, flows: in_force.or(by_rule) };
         let incumbent = self.estimated(best.flows.as_deref(), None, None);
+        if effort
+            .floor
+            .is_some_and(|floor| floor >= incumbent.expected - effort.gain * incumbent.expected.abs())
+        {
+            return Best { order: best, by, estimated: incumbent, tried: 0 };
+        }
         let mut least = incumbent;
         let (mut tried, mut seen) = (0, vec![best.flows.clone()]);
         for rule in (0..effort.rules).map(|at| usable[(effort.turn + at) % usable.len()]) {

@@ -99,10 +99,12 @@ impl Orders<'_> {
         }
     }
 
-    /// The remaining jobs start no map before `free`, and their reduces after their maps.
+    /// The remaining jobs start no map before `free`, and their reduces after their maps. Jobs without maps do not
+    /// count: their reduces may have started earlier.
     fn bound_of_rest(&self, split: Split, free: u64, left: &[JobId]) -> u64 {
         let (a, b) = (u64::from(split.map()), u64::from(split.reduce()));
-        let stages = || left.iter().map(|job| &self.stages[job.index()]);
+        let has_maps = |[map, _]: &&[Stage; 2]| map.least(a) > 0;
+        let stages = || left.iter().map(|job| &self.stages[job.index()]).filter(has_maps);
         let longest = stages().map(|[map, reduce]| map.least(a) + reduce.least(b)).max().unwrap_or(0);
         let head = stages().map(|[map, _]| map.least(a)).min().unwrap_or(0);
         let work: u64 = stages().map(|[_, reduce]| reduce.work()).sum();

@@ -4,8 +4,10 @@
 //! slots (docs/math/ordering.md D6), so every split must be considered; but bounds over ranges of splits
 //! leave only few to estimate, see `bounds.rs` and `split_search.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
 
 use slackline_model::{JobId, Span};
 
@@ -93,9 +95,10 @@ pub fn mk_sf_jr(workload: &Workload, splits: Splits, config: Config) -> Best {
 /// The best split for `goal`, jobs in the order of `rule`. With MK_TCT_JR and the makespan this is Algorithm
 /// 5 as printed; with the total completion time it is the algorithm of its text.
 pub fn best_split(workload: &Workload, splits: Splits, rule: Rule, goal: Goal, config: Config) -> Best {
-    let mut probe = Probe::new(workload, splits, config);
-    let choice = probe.best(rule, goal);
-    Best { choice, evaluated: probe.evaluated(), candidates: splits.count() }
+    Probe::with_helper(workload, splits, config, None, |probe| {
+        let choice = probe.best(rule, goal, config);
+        Best { choice, evaluated: probe.evaluated(), candidates: splits.count() }
+    })
 }
 
 /// The splits and orders that are not worse in both makespan and total completion time than another.
@@ -126,13 +129,17 @@ pub fn mk_tct_sf_jr_with_progress(
     config: Config,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Front {
-    let mut probe = Probe::new(workload, splits, config);
     let searches = 3 * config.mk_tct_jr.times().len() + 2 * config.mk_jr.times().len();
-    probe.progress =
-        Some(Progress { report: progress, settled: 0, of: searches as u64 * u64::from(splits.count()) });
-    let paper = probe.best(Rule::MkTctJr, Goal::Makespan);
-    let fastest = probe.best(Rule::MkJr, Goal::Makespan);
-    let shortest = probe.best(Rule::MkTctJr, Goal::TotalCompletion);
+    let of = searches as u64 * u64::from(splits.count());
+    let progress = Progress { report: progress, settled: 0, of };
+    Probe::with_helper(workload, splits, config, Some(progress), |probe| front(probe, splits, config))
+}
+
+/// The front, by the searches of a probe.
+fn front(probe: &mut Probe<'_>, splits: Splits, config: Config) -> Front {
+    let paper = probe.best(Rule::MkTctJr, Goal::Makespan, config);
+    let fastest = probe.best(Rule::MkJr, Goal::Makespan, config);
+    let shortest = probe.best(Rule::MkTctJr, Goal::TotalCompletion, config);
     let floors = [
         (Rule::MkTctJr, (paper.makespan.0.into(), shortest.total_completion)),
         (Rule::MkJr, (fastest.makespan.0.into(), 0)),
@@ -143,7 +150,7 @@ pub fn mk_tct_sf_jr_with_progress(
     }
     for (rule, floor) in floors {
         for &times in config.times(rule) {
-            let mut search = ForBoth { probe: &mut probe, rule, times, floor, front };
+            let mut search = ForBoth { probe: &mut *probe, rule, times, floor, front };
             split_search::best_first(splits.points(), &mut search);
             front = search.front;
         }
@@ -191,22 +198,23 @@ struct Progress<'a> {
 /// An order on a split: its rule, the times it goes by, and the map slots of a node.
 type SplitOrder = (Rule, Times, u32);
 
+/// A range of splits with the orders of a rule: the order at its first point, and its last point.
+type OrderRange = (SplitOrder, u32);
+
 /// Estimates and bounds splits, each once for all searches.
 struct Probe<'a> {
-    workload: &'a Workload,
     splits: Splits,
-    config: Config,
     bounds: Bounds,
-    range_bounds: RangeBounds<'a>,
-    estimator: Estimator,
+    worker: Worker<'a>,
+    /// Works ahead of the searches, on another processor.
+    helper: Option<Helper>,
     changes: Changes,
-    /// The order that was made last of each kind: that of another split is nearly the same.
-    orders: BTreeMap<(Rule, Times), Vec<JobId>>,
     /// Makespan and total completion time of the estimated splits.
     estimated: BTreeMap<SplitOrder, (Span, u128)>,
-    /// Bounds by ranges, for any schedule of the reduces and for the reduces in order, from their first to
-    /// their last points.
-    bounded: BTreeMap<(SplitOrder, u32), Bounded>,
+    /// Bounds by ranges, for any schedule of the reduces and for the reduces in order.
+    bounded: BTreeMap<OrderRange, Bounded>,
+    /// The splits that the searches visited.
+    visited: Vec<u32>,
     progress: Option<Progress<'a>>,
 }
 
@@ -217,29 +225,165 @@ struct Bounded {
     in_order: Option<GoalBounds>,
 }
 
+/// Computes estimates and bounds; they depend on nothing else.
+struct Worker<'a> {
+    workload: &'a Workload,
+    splits: Splits,
+    mode: Mode,
+    range_bounds: RangeBounds<'a>,
+    estimator: Estimator,
+    /// The order that was made last of each kind: that of another split is nearly the same.
+    orders: BTreeMap<(Rule, Times), Vec<JobId>>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(workload: &'a Workload, splits: Splits, mode: Mode) -> Self {
+        let (range_bounds, estimator) = (RangeBounds::new(workload), Estimator::default());
+        Self { workload, splits, mode, range_bounds, estimator, orders: BTreeMap::new() }
+    }
+
+    fn estimate(&mut self, (rule, times, point): SplitOrder) -> Choice {
+        let split = self.splits.at(point);
+        let order = self.orders.entry((rule, times)).or_insert_with(|| self.workload.ids().collect());
+        rule.reorder(self.workload, split, times, order);
+        let choice = Choice::of(&mut self.estimator, self.workload, split, order.clone(), self.mode);
+        Choice { rule: Some((rule, times)), ..choice }
+    }
+
+    /// The bound of a range, for any schedule of the reduces; a better one unless `is_enough`.
+    fn bound(
+        &mut self,
+        ((rule, times, from), to): OrderRange,
+        is_enough: impl Fn(GoalBounds) -> bool,
+    ) -> Bounded {
+        let ends = self.splits.ends(&(from..=to));
+        let any = self.range_bounds.bound(rule, times, ends);
+        let in_order =
+            (!is_enough(any)).then(|| self.range_bounds.bound_in_order(self.mode, ends).unwrap_or(any));
+        Bounded { any, in_order }
+    }
+}
+
+/// A result that a search is likely to need.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Request {
+    Estimate(SplitOrder),
+    Bounds(OrderRange),
+}
+
+enum Finding {
+    Estimated(SplitOrder, (Span, u128)),
+    Bounded(OrderRange, Bounded),
+}
+
+/// The most requests that wait for the helper: it has the next one when a search is slow to ask.
+const PENDING_MAX: usize = 3;
+
+/// A thread that computes one result after another.
+struct Helper {
+    requests: Sender<Request>,
+    findings: Receiver<Finding>,
+    /// The requests that are not answered yet.
+    pending: VecDeque<Request>,
+}
+
 impl<'a> Probe<'a> {
-    fn new(workload: &'a Workload, splits: Splits, config: Config) -> Self {
-        Self {
-            workload,
+    /// Calls `search` with a probe. On several processors, a helper computes what the search needs next. Results do
+    /// not depend on it.
+    fn with_helper<T>(
+        workload: &'a Workload,
+        splits: Splits,
+        config: Config,
+        progress: Option<Progress<'a>>,
+        search: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let mut probe = Self {
             splits,
-            config,
             bounds: Bounds::new(workload),
-            range_bounds: RangeBounds::new(workload),
-            estimator: Estimator::default(),
+            worker: Worker::new(workload, splits, config.mode),
+            helper: None,
             changes: Changes::new(workload, splits),
-            orders: BTreeMap::new(),
             estimated: BTreeMap::new(),
             bounded: BTreeMap::new(),
-            progress: None,
+            visited: Vec::new(),
+            progress,
+        };
+        let has_processors = std::thread::available_parallelism().is_ok_and(|number| number.get() > 1);
+        std::thread::scope(|scope| {
+            let ((requests, tasks), (answers, findings)) = (channel(), channel());
+            let help = move || {
+                let mut worker = Worker::new(workload, splits, config.mode);
+                for request in tasks {
+                    let finding = match request {
+                        Request::Estimate(at) => {
+                            let choice = worker.estimate(at);
+                            Finding::Estimated(at, (choice.makespan, choice.total_completion))
+                        }
+                        Request::Bounds(range) => Finding::Bounded(range, worker.bound(range, |_| false)),
+                    };
+                    if answers.send(finding).is_err() {
+                        return;
+                    }
+                }
+            };
+            if has_processors && Builder::new().spawn_scoped(scope, help).is_ok() {
+                probe.helper = Some(Helper { requests, findings, pending: VecDeque::new() });
+            }
+            let found = search(&mut probe);
+            // Without requests the helper ends.
+            probe.helper = None;
+            found
+        })
+    }
+
+    /// Takes in what the helper has found, and waits for `needed` if it was requested.
+    fn receive(&mut self, needed: Option<Request>) {
+        let Some(helper) = &mut self.helper else { return };
+        while !helper.pending.is_empty() {
+            let is_needed = needed.is_some_and(|needed| helper.pending.contains(&needed));
+            let finding =
+                if is_needed { helper.findings.recv().ok() } else { helper.findings.try_recv().ok() };
+            match finding {
+                Some(Finding::Estimated(at, result)) => drop(self.estimated.insert(at, result)),
+                Some(Finding::Bounded(range, bounded)) => drop(self.bounded.insert(range, bounded)),
+                None => return,
+            }
+            // Findings come in the order of the requests.
+            helper.pending.pop_front();
         }
     }
 
-    /// At how many splits an order was estimated.
-    fn evaluated(&self) -> u32 {
-        let mut points: Vec<u32> = self.estimated.keys().map(|&(.., point)| point).collect();
-        points.sort_unstable();
-        points.dedup();
-        points.len() as u32
+    /// Gives the helper a request unless it has enough. Returns whether it has enough now.
+    fn request(&mut self, request: Request) -> bool {
+        self.receive(None);
+        let is_known = match request {
+            Request::Estimate(at) => self.estimated.contains_key(&at),
+            Request::Bounds(range) => self.bounded.contains_key(&range),
+        };
+        let Some(helper) = &mut self.helper else { return true };
+        let is_new = !is_known && !helper.pending.contains(&request);
+        if is_new && helper.pending.len() < PENDING_MAX && helper.requests.send(request).is_ok() {
+            helper.pending.push_back(request);
+        }
+        helper.pending.len() >= PENDING_MAX
+    }
+
+    /// Requests what a search computes when it comes to a range. Returns whether the helper has enough now.
+    fn look_ahead(&mut self, rule: Rule, times: Times, low: u32, high: u32) -> bool {
+        if low == high {
+            return self.request(Request::Estimate((rule, times, low)));
+        }
+        let middle = self.changes.middle(times, low, high);
+        [(low, middle), (middle + 1, high)].into_iter().any(|(low, high)| {
+            !is_narrow(&(low..=high), Some(&())) && self.request(Request::Bounds(((rule, times, low), high)))
+        })
+    }
+
+    /// The number of splits at which an order was estimated.
+    fn evaluated(&mut self) -> u32 {
+        self.visited.sort_unstable();
+        self.visited.dedup();
+        self.visited.len() as u32
     }
 
     fn settled(&mut self, points: u32) {
@@ -258,22 +402,14 @@ impl<'a> Probe<'a> {
         is_enough: impl Fn(GoalBounds) -> bool,
     ) -> GoalBounds {
         let key = ((rule, times, *range.start()), *range.end());
-        let ends = self.splits.ends(range);
+        self.receive(Some(Request::Bounds(key)));
         let known = self.bounded.get(&key).copied();
-        let any = known.map(|known| known.any);
-        let any = any.unwrap_or_else(|| self.range_bounds.bound(rule, times, ends));
-        if is_enough(any) {
-            self.bounded.entry(key).or_insert(Bounded { any, in_order: None });
-            return any;
-        }
-        let in_order = known.and_then(|known| known.in_order).unwrap_or_else(|| {
-            if known.is_some() {
-                self.range_bounds.bound(rule, times, ends);
-            }
-            self.range_bounds.bound_in_order(self.config.mode, ends).unwrap_or(any)
-        });
-        self.bounded.insert(key, Bounded { any, in_order: Some(in_order) });
-        in_order
+        let bounded = match known.filter(|known| known.in_order.is_some() || is_enough(known.any)) {
+            Some(known) => known,
+            None => self.worker.bound(key, &is_enough),
+        };
+        self.bounded.insert(key, bounded);
+        if is_enough(bounded.any) { bounded.any } else { bounded.in_order.unwrap_or(bounded.any) }
     }
 
     /// A quick bound, for all orders.
@@ -285,24 +421,23 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Makespan and total completion time, if that is known already.
-    fn known(&self, point: u32, rule: Rule, times: Times) -> Option<(Span, u128)> {
+    /// Makespan and total completion time of a split that a search visits, if they are known already.
+    fn visit(&mut self, point: u32, rule: Rule, times: Times) -> Option<(Span, u128)> {
+        self.visited.push(point);
+        self.receive(Some(Request::Estimate((rule, times, point))));
         self.estimated.get(&(rule, times, point)).copied()
     }
 
     fn estimate(&mut self, point: u32, rule: Rule, times: Times) -> Choice {
-        let split = self.splits.at(point);
-        let order = self.orders.entry((rule, times)).or_insert_with(|| self.workload.ids().collect());
-        rule.reorder(self.workload, split, times, order);
-        let choice = Choice::of(&mut self.estimator, self.workload, split, order.clone(), self.config.mode);
+        let choice = self.worker.estimate((rule, times, point));
         self.estimated.insert((rule, times, point), (choice.makespan, choice.total_completion));
-        Choice { rule: Some((rule, times)), ..choice }
+        choice
     }
 
     /// The best split and times for the orders of a rule.
-    fn best(&mut self, rule: Rule, goal: Goal) -> Choice {
+    fn best(&mut self, rule: Rule, goal: Goal, config: Config) -> Choice {
         let mut best = None;
-        for &times in self.config.times(rule) {
+        for &times in config.times(rule) {
             let points = self.splits.points();
             let mut search = ForGoal { probe: self, rule, times, goal, best };
             split_search::best_first(points, &mut search);
@@ -361,12 +496,16 @@ impl Search for ForGoal<'_, '_> {
         self.probe.changes.middle(self.times, low, high)
     }
 
+    fn look_ahead(&mut self, low: u32, high: u32) -> bool {
+        self.probe.look_ahead(self.rule, self.times, low, high)
+    }
+
     fn settled(&mut self, points: u32) {
         self.probe.settled(points);
     }
 
     fn visit(&mut self, point: u32) {
-        let known = self.probe.known(point, self.rule, self.times);
+        let known = self.probe.visit(point, self.rule, self.times);
         if let (Some((makespan, total)), Some(best)) = (known, &self.best)
             && self.goal.key(makespan, total) >= self.key(best)
         {
@@ -436,12 +575,16 @@ impl Search for ForBoth<'_, '_> {
         self.probe.changes.middle(self.times, low, high)
     }
 
+    fn look_ahead(&mut self, low: u32, high: u32) -> bool {
+        self.probe.look_ahead(self.rule, self.times, low, high)
+    }
+
     fn settled(&mut self, points: u32) {
         self.probe.settled(points);
     }
 
     fn visit(&mut self, point: u32) {
-        if let Some((makespan, total)) = self.probe.known(point, self.rule, self.times)
+        if let Some((makespan, total)) = self.probe.visit(point, self.rule, self.times)
             && is_dominated(&self.front, makespan.0.into(), total)
         {
             return;

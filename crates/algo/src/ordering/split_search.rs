@@ -26,9 +26,17 @@ pub(super) trait Search {
         low + (high - low) / 2
     }
 
+    /// Computes ahead what a range needs when its turn comes. Returns whether no further range is wanted now.
+    fn look_ahead(&mut self, _low: u32, _high: u32) -> bool {
+        true
+    }
+
     /// A visit or a bound has settled this number of points.
     fn settled(&mut self, _points: u32) {}
 }
+
+/// The number of ranges that are looked through for one that needs to be computed ahead.
+const AHEAD: usize = 8;
 
 /// Visits every point of `points` that its bound does not rule out, best bound first; of equal bounds, those
 /// in the smaller range and then at the smaller point. Returns how many points were visited.
@@ -40,7 +48,18 @@ pub(super) fn best_first<S: Search>(points: RangeInclusive<u32>, search: &mut S)
         return visited;
     }
     let mut bound = search.bound(lo..=hi, None);
+    let mut next_ones = Vec::with_capacity(AHEAD);
     loop {
+        while next_ones.len() < AHEAD
+            && let Some(Reverse(next)) = heap.pop()
+        {
+            next_ones.push(Reverse(next));
+            let (bound, width, from) = next;
+            if search.is_hopeless(bound) || search.look_ahead(from, from + width) {
+                break;
+            }
+        }
+        heap.extend(next_ones.drain(..));
         if search.is_hopeless(bound) {
             search.settled(hi - lo + 1);
         } else if lo == hi {

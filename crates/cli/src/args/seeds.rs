@@ -11,11 +11,11 @@ use crate::terminal::clock::Stopwatches;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Simulation")]
 pub(crate) struct SeedArgs {
-    /// Number of seeds [default: 5 to 20 where anything is random]
+    /// Number of seeds [default: 10 to 20 where anything is random]
     ///
     /// Each seed gives other random numbers. Figures are means with 95 % intervals, and differences are paired by seed.
-    /// --seeds 1 is one draw, whose differences may be chance. By default seeds are added until the intervals of the
-    /// differences are at most 2 % of the values.
+    /// --seeds 1 is one draw, whose differences may be chance. By default seeds are added, up to 20, until the intervals
+    /// of the differences are at most 2 % of the values wide.
     #[arg(long, value_name = "N", value_parser = value::whole::<u32>(1, 10_000))]
     pub(crate) seeds: Option<u32>,
     /// Start no further seed after this time
@@ -68,7 +68,7 @@ impl<'a> Seeds<'a> {
         is_enough(n, || all.map_or_else(Vec::new, |all| all()), self.columns)
     }
 
-    /// How many seeds to simulate after `n` before they are looked at again.
+    /// How many seeds to simulate after `n` before differences are checked again.
     pub(crate) fn to_next_step(&self, n: u32) -> u32 {
         let next = (n / SEEDS_STEP + 1) * SEEDS_STEP;
         next.min(self.most()).saturating_sub(n)

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::Draft;
-use slackline_model::draft::FlowDraft;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::limits::Capacity;
 
@@ -94,15 +93,17 @@ impl Selection {
                 places.push(resolved.places[at].clone());
                 jobs.push(job);
             }
-            let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
-            for job in &mut jobs {
-                job.after.retain(|name| names.contains(name));
+            if jobs.len() < flow.jobs.len() {
+                let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
+                for job in &mut jobs {
+                    job.after.retain(|name| names.contains(name));
+                }
             }
             if !jobs.is_empty() {
-                flows.push(FlowDraft { jobs, ..flow.clone() });
+                flows.push(flow.with_jobs(jobs));
             }
         }
-        let draft = Draft { flows, ..resolved.draft.clone() };
+        let draft = resolved.draft.with_flows(flows);
         let attempts = kept.map_or(&[][..], |kept| &kept.attempts).iter().filter_map(|attempt| {
             let job = *renumbered.get(&attempt.id.job)?;
             let mut attempt = attempt.clone();

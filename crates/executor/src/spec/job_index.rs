@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use slackline_model::draft::FlowDraft;
+use slackline_model::draft::{FlowDraft, JobDraft};
+use slackline_model::job_positions::JobPositions;
 
 /// The positions of flows and jobs by id; of equal ids, the first.
 pub(crate) struct JobIndex<'a> {
@@ -75,35 +76,6 @@ impl<'a> JobIndex<'a> {
         Ok(ordered)
     }
 
-    /// The jobs of a flow, each after those that it names in `after`, and otherwise as listed. Jobs without
-    /// an order come last, and the instance reports the problem. O(names · log jobs).
-    pub(crate) fn job_order(&self, f: usize, flow: &FlowDraft) -> Vec<usize> {
-        let count = flow.jobs.len();
-        let (mut waits, mut dependents) = (vec![0usize; count], vec![Vec::new(); count]);
-        for (at, job) in flow.jobs.iter().enumerate() {
-            waits[at] = job.after.len();
-            for before in job.after.iter().filter_map(|name| self.jobs[f].get(name.as_str())) {
-                dependents[*before].push(at);
-            }
-        }
-        let mut ready: BinaryHeap<Reverse<usize>> =
-            (0..count).filter(|&at| waits[at] == 0).map(Reverse).collect();
-        let (mut done, mut is_done) = (Vec::with_capacity(count), vec![false; count]);
-        let mut rest = 0..count;
-        while let Some(next) = ready.pop().map(|Reverse(at)| at).or_else(|| rest.find(|&at| !is_done[at])) {
-            done.push(next);
-            is_done[next] = true;
-            let Some(&named) = self.jobs[f].get(flow.jobs[next].id.as_str()) else { continue };
-            for at in std::mem::take(&mut dependents[named]) {
-                waits[at] -= 1;
-                if waits[at] == 0 && !is_done[at] {
-                    ready.push(Reverse(at));
-                }
-            }
-        }
-        done
-    }
-
     /// For each job of the flows, the jobs whose output it reads, counted over all flows.
     pub(crate) fn read_jobs(&self, flows: &[FlowDraft]) -> Vec<Vec<usize>> {
         let mut firsts = Vec::with_capacity(flows.len());
@@ -124,10 +96,37 @@ impl<'a> JobIndex<'a> {
     }
 }
 
+/// The jobs of a flow, each after those that it names in `after`, and otherwise as listed. Jobs without
+/// an order come last, and the instance reports the problem. O(names · log jobs).
+pub(crate) fn job_order(jobs: &[JobDraft]) -> Vec<usize> {
+    let (count, mut positions) = (jobs.len(), JobPositions::new(jobs));
+    let (mut waits, mut dependents) = (vec![0usize; count], vec![Vec::new(); count]);
+    for (at, job) in jobs.iter().enumerate() {
+        waits[at] = job.after.len();
+        for before in job.after.iter().filter_map(|name| positions.find(name)) {
+            dependents[before].push(at);
+        }
+    }
+    let mut ready: BinaryHeap<Reverse<usize>> =
+        (0..count).filter(|&at| waits[at] == 0).map(Reverse).collect();
+    let (mut done, mut is_done) = (Vec::with_capacity(count), vec![false; count]);
+    let mut rest = 0..count;
+    while let Some(next) = ready.pop().map(|Reverse(at)| at).or_else(|| rest.find(|&at| !is_done[at])) {
+        done.push(next);
+        is_done[next] = true;
+        let Some(named) = positions.find(&jobs[next].id) else { continue };
+        for at in std::mem::take(&mut dependents[named]) {
+            waits[at] -= 1;
+            if waits[at] == 0 && !is_done[at] {
+                ready.push(Reverse(at));
+            }
+        }
+    }
+    done
+}
+
 #[cfg(test)]
 mod tests {
-    use slackline_model::draft::JobDraft;
-
     use super::*;
 
     /// The first job in the list all of whose names are those of earlier jobs; the first of all if there is
@@ -158,7 +157,7 @@ mod tests {
                 JobDraft { id: random(2 * count).to_string(), after, ..JobDraft::default() }
             });
             let flows = [FlowDraft::new("f", jobs.collect())];
-            assert_eq!(JobIndex::new(&flows).job_order(0, &flows[0]), naive(&flows[0]), "{flows:?}");
+            assert_eq!(job_order(&flows[0].jobs), naive(&flows[0]), "{flows:?}");
         }
     }
 }

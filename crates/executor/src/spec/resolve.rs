@@ -22,7 +22,7 @@ use slackline_task::shuffle::part::PARTS_MAX;
 
 use crate::spec::definition::Surroundings;
 use crate::spec::job_cost::JobHistory;
-use crate::spec::job_index::JobIndex;
+use crate::spec::job_index::{JobIndex, job_order};
 use crate::spec::job_plan::{Inputs, JobPlan, JobRef, file_name, job_of};
 use crate::spec::plans::Plans;
 use crate::spec::real_names::{RealNames, plain};
@@ -136,7 +136,7 @@ pub fn resolve(
         ),
     };
     for f in index.flow_order(&flows).map_err(in_cycle)? {
-        for at in index.job_order(f, &flows[f]) {
+        for at in job_order(&flows[f].jobs) {
             let (flow, path) = (&flows[f], format!("flows[{}].jobs[{at}]", origins[f]));
             let job = &flow.jobs[at];
             let error = |problem: String| ResolveError { path: format!("{path}.run"), problem };
@@ -172,8 +172,7 @@ pub fn resolve(
     };
     let places = flows.iter().zip(origins).flat_map(of_flow).collect();
     let (warnings, hash) = (repeated::warnings(&jobs), rules.hash);
-    let Draft { start, machines, objective, weights, pools, flows: _ } = draft.clone();
-    let draft = Draft { start, machines, objective, weights, pools, flows };
+    let draft = draft.with_flows(flows);
     let (mirror, spread) = (None, None);
     Ok(ResolvedWorkload { draft, jobs, places, reads: reads_by_job, mirror, hash, spread, warnings })
 }

@@ -1,7 +1,5 @@
 //! Converts a draft to an instance: checks it (`check`), then builds it flow by flow.
 
-use std::collections::BTreeMap;
-
 use super::check::{cluster_of, limits, recurrences};
 use super::derive::{amount, derive, resolve_costs};
 use super::order::topological;
@@ -10,6 +8,7 @@ use crate::cost::{CostFn, Objective};
 use crate::draft::{Draft, FlowDraft, PhaseDraft, PoolDraft};
 use crate::error::Invalid;
 use crate::id::{FlowId, JobId, PhaseId, PhaseKind};
+use crate::job_positions::JobPositions;
 use crate::table::Table;
 use crate::time::{Time, Work};
 
@@ -55,10 +54,10 @@ pub(super) fn arrival(
     shift: f64,
     name: String,
 ) -> Arrival {
-    let index: BTreeMap<_, _> = draft.jobs.iter().enumerate().map(|(k, j)| (j.id.as_str(), k)).collect();
+    let mut positions = JobPositions::new(&draft.jobs);
     let mut after: Vec<Vec<usize>> = Vec::with_capacity(draft.jobs.len());
     for job in &draft.jobs {
-        let mut list: Vec<usize> = job.after.iter().map(|a| index[a.as_str()]).collect();
+        let mut list: Vec<usize> = job.after.iter().filter_map(|name| positions.find(name)).collect();
         list.sort_unstable();
         list.dedup();
         after.push(list);

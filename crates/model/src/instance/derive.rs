@@ -1,7 +1,5 @@
 //! Derives the amounts of work, critical paths, times alone and cost functions of an instance, once.
 
-use std::collections::BTreeMap;
-
 use super::check::Problems;
 use super::{Amount, Flow, Instance, Phase};
 use crate::cluster::Cluster;
@@ -76,12 +74,14 @@ pub(super) fn time_alone(
     cluster: Option<&Cluster>,
     grain: Option<Span>,
 ) -> f64 {
-    let mut ends: BTreeMap<JobId, f64> = BTreeMap::new();
+    let first = instance.flows[flow].jobs.start;
+    let mut ends = vec![0.0; instance.flows[flow].jobs.len()];
+    let place = |job: JobId| (job.0 - first) as usize;
     let mut per_slot_kind = [Work::ZERO; 2];
     let mut alone = 0f64;
     for &id in instance.topological_of(flow) {
         let job = &instance.jobs[id];
-        let mut end = job.after.iter().map(|a| ends[a]).fold(0.0, f64::max);
+        let mut end = job.after.iter().map(|&a| ends[place(a)]).fold(0.0, f64::max);
         for phase in job.phases() {
             let phase = &instance.phases[phase];
             end += phase_time_alone(cluster, phase, grain);
@@ -90,7 +90,7 @@ pub(super) fn time_alone(
             }
         }
         alone = alone.max(end);
-        ends.insert(id, end);
+        ends[place(id)] = end;
     }
     let Some(cluster) = cluster else { return alone };
     let area = cluster.slot_kinds().iter().map(|&slot_kind| match per_slot_kind[slot_kind.index()] {
@@ -102,18 +102,20 @@ pub(super) fn time_alone(
 
 /// Computes the values that follow from a flow's jobs: work, critical path, time alone.
 pub(super) fn derive(instance: &mut Instance, flow: FlowId) {
-    let mut ends: BTreeMap<JobId, f64> = BTreeMap::new();
+    let first = instance.flows[flow].jobs.start;
+    let mut ends = vec![0.0; instance.flows[flow].jobs.len()];
+    let place = |job: JobId| (job.0 - first) as usize;
     let (mut work, mut critical_path) = (Work::ZERO, 0f64);
     for &id in instance.topological_of(flow) {
         let job = &instance.jobs[id];
-        let mut end = job.after.iter().map(|a| ends[a]).fold(0.0, f64::max);
+        let mut end = job.after.iter().map(|&a| ends[place(a)]).fold(0.0, f64::max);
         for phase in job.phases() {
             let phase = &instance.phases[phase];
             end += phase_alone(&instance.cluster, phase);
             work += phase.work();
         }
         critical_path = critical_path.max(end);
-        ends.insert(id, end);
+        ends[place(id)] = end;
     }
     let alone = time_alone(instance, flow, Some(&instance.cluster), None);
     let flow = &mut instance.flows[flow];

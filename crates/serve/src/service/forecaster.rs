@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
 use slackline::resident::{FlowOrder, FlowOverrides};
-use slackline::run::{self, Checked, Completions, ForecastInput, NewRun, RunEvent};
+use slackline::run::{self, CachedOrder, Completions, ForecastInput, NewRun, RunEvent, Samples};
 use slackline::{PolicySpec, parallel};
 use slackline_model::Time;
 use slackline_model::WallTime;
@@ -24,10 +24,6 @@ const OFF_TASKS: u64 = 5;
 
 /// The most slots that are tried, as a multiple of the slots of the cluster.
 const SLOTS_MOST: f64 = 8.0;
-
-/// The most runs whose samples are all drawn while the policy decides; with more runs each sample is drawn
-/// when it is simulated, so that one for each processor is in memory.
-const DRAWN_MAX: usize = 1_000;
 
 /// A request to the forecaster.
 pub enum ForecastRequest {
@@ -150,12 +146,9 @@ impl Forecaster {
         let begun = ClockReading::read().elapsed;
         let took = || ClockReading::read().elapsed.since(begun);
         let time = Time(now.since(self.began));
-        let ahead = self.outlook.ahead(time, number).under(self.by.clone());
-        // A policy that searches for an order uses one processor; the samples are drawn on another.
-        let is_small = self.runs.len() <= DRAWN_MAX;
-        let draw = || is_small.then(|| self.scenarios(time, number)).transpose();
-        let (scenarios, resolved) = parallel::both(draw, || ahead.resolved());
-        let (with, kept) = match resolved {
+        let samples = self.outlook.samples(time, number, self.by.clone());
+        let resolved = samples.and_then(|(ahead, samples)| Ok((samples.expected()?, ahead, samples)));
+        let ((with, kept), ahead, samples) = match resolved {
             Ok(resolved) => resolved,
             Err(problem) => {
                 let of = number.map(|number| Impact { number, makes_late: Vec::new(), remedies: Vec::new() });
@@ -168,15 +161,7 @@ impl Forecaster {
         let mut flows = self.expected(&with);
         let (of, spread) = parallel::both(
             || number.map(|number| self.meaning(number, &ahead, &with)),
-            || {
-                scenarios.and_then(|drawn| {
-                    let sample = |k: usize| match &drawn {
-                        Some(drawn) => drawn[k].completions(&kept),
-                        None => self.scenario(time, number, k)?.completions(&kept),
-                    };
-                    self.spread(sample, &mut flows)
-                })
-            },
+            || self.spread(&samples, &kept, &mut flows),
         );
         let of = of.map(|meaning| meaning.with_room(&flows));
         ForecastResult { took: took(), flows, of, problem: spread.err() }
@@ -198,28 +183,17 @@ impl Forecaster {
         self.runs.get(&number)?.deadlines.get(flow).copied()
     }
 
-    /// Draws the samples of a forecast.
-    ///
-    /// # Errors
-    /// A sample cannot be simulated.
-    fn scenarios(&self, now: Time, freed: Option<u64>) -> Result<Vec<Checked>, String> {
-        (0..run::Forecaster::SAMPLES).map(|k| self.scenario(now, freed, k)).collect()
-    }
-
-    fn scenario(&self, now: Time, freed: Option<u64>, k: usize) -> Result<Checked, String> {
-        self.outlook.sample(now, freed, k).under(self.by.clone()).checked()
-    }
-
-    /// Simulates the samples on all processors (`sample` gives the completions of one), and sets prediction
-    /// intervals and chances.
+    /// Simulates the samples on all processors, and sets prediction intervals and chances.
     ///
     /// # Errors
     /// A sample cannot be simulated. Then there are no prediction intervals.
     fn spread(
         &self,
-        sample: impl Fn(usize) -> Result<Completions, String> + Sync,
+        samples: &Samples<'_>,
+        kept: &CachedOrder,
         flows: &mut BTreeMap<(u64, String), FlowEstimate>,
     ) -> Result<(), String> {
+        let sample = |k: usize| samples.completions(k, kept);
         let simulated = parallel::map(run::Forecaster::SAMPLES, parallel::processors(), sample)?;
         let mut scenarios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for (name, &at) in simulated.iter().flatten() {

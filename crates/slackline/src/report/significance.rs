@@ -1,7 +1,7 @@
-//! Which policies can be told from the best one, and what a comparison says in words.
+//! Which policies can be distinguished from the best one, and what a comparison says in words.
 //!
 //! Policies are compared by paired differences, because all of them get the same random draws: a policy cannot
-//! be told from the best one in a metric if the 95 % interval of its difference (Student's t) contains 0. Without
+//! be distinguished from the best one in a metric if the 95 % interval of its difference (Student's t) contains 0. Without
 //! random draws there is one value each, and any difference is one. The recorded run of a log is no policy, so it
 //! is never the best.
 
@@ -31,7 +31,7 @@ const ROUNDING: f64 = 1e-9;
 
 type Get<'a> = &'a dyn Fn(&Figures) -> Option<f64>;
 
-/// For each policy, whether it cannot be told from the best one in a metric. All false where there is no
+/// For each policy, whether it cannot be distinguished from the best one in a metric. All false where there is no
 /// direction. O(policies · samples).
 pub(crate) fn best(all: &[&Runs], get: Get<'_>, direction: Option<Best>) -> Vec<bool> {
     let Some(best) = direction.and_then(|direction| best_of(all, get, direction)) else {
@@ -112,7 +112,7 @@ pub(crate) fn ranked_by(all: &[&Runs]) -> &'static [&'static str] {
 pub struct Verdict {
     /// The metric that decides.
     pub metric: &'static str,
-    /// For each policy, whether it cannot be told from the best one.
+    /// For each policy, whether it cannot be distinguished from the best one.
     pub is_best: Vec<bool>,
     /// The best policies: `fair, flex and auto`.
     pub names: String,
@@ -169,7 +169,7 @@ impl Verdict {
             _ if sampling.is_one_draw => format!(" have the same {what}"),
             _ => match samples(&all) {
                 1 => format!(" are equal in {what}"),
-                n @ 2..5 => format!(" cannot be told apart in {what} by {n} {}s", sampling.word),
+                n @ 2..5 => format!(" do not differ significantly in {what} over {n} {}s", sampling.word),
                 _ => format!(" are about equal in {what}"),
             },
         };
@@ -283,7 +283,7 @@ mod tests {
         let one = [runs("edf", "missed", &[0.0]), runs("fifo", "missed", &[1.0])];
         assert_eq!(said(&one), "edf has the fewest missed deadlines; fifo is worse by 1 deadline.");
         let wide = [runs("a", "cost", &[100.0, 140.0]), runs("b", "cost", &[120.0, 300.0])];
-        assert_eq!(said(&wide), "a and b cannot be told apart in cost by 2 seeds.");
+        assert_eq!(said(&wide), "a and b do not differ significantly in cost over 2 seeds.");
         let clear = [runs("a", "cost", &[100.0, 140.0, 90.0]), runs("b", "cost", &[200.0, 241.0, 190.0])];
         assert_eq!(said(&clear), "a has the least cost; b is worse by 91.2 % (range 90.9 to 91.8).");
     }

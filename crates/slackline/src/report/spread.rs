@@ -154,10 +154,10 @@ const DECIDING: [&str; 6] =
 /// The 95 % intervals of differences are to be at most so wide, as fractions of the values.
 const PRECISION: f64 = 0.02;
 
-/// Seeds are added by so many.
+/// The number of seeds that are added at a time.
 pub const SEEDS_STEP: u32 = 5;
-/// Before so many seeds, the intervals of those that happen to be alike would be too narrow: looked at after 5, they
-/// hold the truth in 92 % of the cases.
+/// The first number of seeds after which differences are checked. Checked after 5, intervals of values that happen to
+/// be alike hold the truth in 92 % of the cases only (normal values, by simulation).
 const SEEDS_LEAST: u32 = 10;
 /// At most this many seeds are simulated, unless more are asked for.
 pub const SEEDS_MOST: u32 = 20;
@@ -455,7 +455,7 @@ pub(crate) fn header(sample: &str) -> [String; 12] {
 
 /// One row per policy and metric: samples, mean, standard deviation, half the 95 % confidence interval (from five
 /// values that differ on), the least and the largest, the difference to the first policy with half its interval,
-/// and whether the policy cannot be told from the best one.
+/// and whether the policy cannot be distinguished from the best one.
 pub fn csv(all: &[Runs], sample: &str) -> String {
     let header = header(sample);
     crate::report::csv(&header.each_ref().map(String::as_str), records(all))

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Mutex, PoisonError};
 
 use slackline_executor::engine::event::RunEvent;
-use slackline_model::{Draft, Span, Time};
+use slackline_model::{Span, Time};
 
-use super::forecaster::ForecastInput;
-use super::run_model::{RunModel, SAMPLES, interval};
+use super::forecaster::{CachedOrder, ForecastInput, Samples, add_phases};
+use super::run_model::{RunModel, SAMPLES, SimulatedPhases, interval};
 use crate::policy_spec::PolicySpec;
 
 #[cfg(test)]
@@ -45,9 +45,9 @@ impl Forecast {
         Self { policy, model, expected: BTreeMap::new(), thinking: None, next, now }
     }
 
-    /// The remaining work, with durations that [`RunModel`] estimated or drew for it.
-    fn ahead(&self, durations: Draft, now: Time) -> ForecastInput {
-        let draft = self.model.ahead(durations, now);
+    /// The remaining work, with estimated durations.
+    fn ahead(&self, now: Time) -> ForecastInput {
+        let draft = self.model.ahead(self.model.estimated(now), now);
         ForecastInput::of_run(
             draft,
             now,
@@ -60,7 +60,7 @@ impl Forecast {
     /// Simulates now. Returns the predicted completions of unfinished flows, seconds since the start of the
     /// run; `None` if no flow is left, or they cannot be simulated.
     pub(super) fn simulated(&self, now: Time) -> Option<BTreeMap<String, f64>> {
-        let completions = self.ahead(self.model.estimated(now), now).completions();
+        let completions = self.ahead(now).completions();
         completions.ok().filter(|completions| !completions.is_empty())
     }
 
@@ -71,9 +71,16 @@ impl Forecast {
         if self.model.is_too_large_to_sample() {
             return BTreeMap::new();
         }
+        let (ahead, mut tasks) = (self.ahead(now), self.model.remaining_tasks());
+        let (mut simulated, mut n_phases) = (SimulatedPhases::new(), 0);
+        for flow in &ahead.draft.flows {
+            let left = tasks.remove(flow.id.as_str()).unwrap_or_default();
+            n_phases = add_phases(flow, left, n_phases, &mut simulated);
+        }
+        let sampler = self.model.sampler(now, &BTreeSet::new(), simulated);
+        let Ok(drawn) = Samples::new(&ahead, vec![sampler]) else { return BTreeMap::new() };
         for k in 0..SAMPLES {
-            let sample = self.model.sample(now, k, &BTreeSet::new());
-            let Ok(ends) = self.ahead(sample, now).completions() else { break };
+            let Ok(ends) = drawn.completions(k as usize, &CachedOrder::default()) else { break };
             for (flow, at) in ends {
                 samples.entry(flow).or_default().push(at);
             }
@@ -131,7 +138,7 @@ impl Forecast {
 
     /// Simulates the remaining work on a separate thread, so that a large workload does not delay the engine.
     fn look_ahead(&mut self, now: Time) {
-        let ahead = self.ahead(self.model.estimated(now), now);
+        let ahead = self.ahead(now);
         let (sender, answer) = channel();
         // The receiver is gone if the run has ended.
         let work = move || drop(ahead.completions().map(|expected| sender.send(expected)));

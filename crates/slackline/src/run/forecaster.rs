@@ -17,7 +17,7 @@ use slackline_model::{Draft, History, Objective, Time};
 use crate::policy_spec::PolicySpec;
 use crate::run::Run;
 use crate::run::policy::Setting;
-use crate::run::run_model::{RunModel, SAMPLES, interval};
+use crate::run::run_model::{RunModel, SAMPLES, SimulatedPhases, interval};
 
 mod forecast_engine;
 mod forecast_input;
@@ -26,8 +26,9 @@ pub(super) mod scenario;
 #[cfg(test)]
 mod tests;
 
-use forecast_input::SlotUse;
-pub use forecast_input::{CachedOrder, Checked, Completions, ForecastInput};
+pub(super) use forecast_input::add_phases;
+pub use forecast_input::{CachedOrder, Completions, ForecastInput, Samples};
+use forecast_input::{SlotUse, keep_running};
 
 /// Name prefix of a held flow. Only its running tasks are simulated.
 const HELD: &str = "held:";
@@ -179,13 +180,29 @@ impl Forecaster {
     /// The remaining work, with estimated durations. A held flow contributes only its running tasks and gets
     /// no prediction. The flows of the run `freed` do not count as held.
     pub fn ahead(&self, now: Time, freed: Option<u64>) -> ForecastInput {
-        self.made(now, freed, |run, own| run.model.estimated(own))
+        self.simulated(now, freed).0
     }
 
-    /// The remaining work in sample `k` of [`Forecaster::SAMPLES`], with drawn durations. The same `k`
-    /// at the same moment draws the same durations.
-    pub fn sample(&self, now: Time, freed: Option<u64>, k: usize) -> ForecastInput {
-        self.made(now, freed, |run, own| run.model.sample(own, k as u64, &run.known))
+    /// The remaining work, and [`Forecaster::SAMPLES`] samples of it with drawn durations, all under `policy`.
+    /// Samples of the same moment are equal.
+    ///
+    /// # Errors
+    /// As [`ForecastInput::completions`].
+    pub fn samples(
+        &self,
+        now: Time,
+        freed: Option<u64>,
+        policy: PolicySpec,
+    ) -> Result<(ForecastInput, Samples<'_>), String> {
+        let (ahead, mut simulated) = self.simulated(now, freed);
+        let ahead = ahead.under(policy);
+        let mut samplers = Vec::with_capacity(self.runs.len());
+        for (number, run) in &self.runs {
+            let phases = simulated.remove(number).unwrap_or_default();
+            samplers.push(run.model.sampler(run.own(now), &run.known, phases));
+        }
+        let samples = Samples::new(&ahead, samplers)?;
+        Ok((ahead, samples))
     }
 
     /// The flows whose task durations are unknown, so that their estimates are guesses. Such a flow has an
@@ -198,33 +215,33 @@ impl Forecaster {
         self.runs.iter().flat_map(of).collect()
     }
 
-    fn made(
-        &self,
-        now: Time,
-        freed: Option<u64>,
-        durations: impl Fn(&TrackedRun, Time) -> Draft,
-    ) -> ForecastInput {
+    /// The remaining work, and the simulated phases of each run.
+    fn simulated(&self, now: Time, freed: Option<u64>) -> (ForecastInput, BTreeMap<u64, SimulatedPhases>) {
         let mut draft =
             Draft { machines: self.machines.clone(), objective: self.objective, ..Draft::default() };
-        let mut slots = SlotUse::default();
+        let (mut slots, mut simulated, mut n_phases) = (SlotUse::default(), BTreeMap::new(), 0);
         for (number, run) in &self.runs {
             let own = run.own(now);
-            let left = run.model.ahead(durations(run, own), own);
-            let mut all_seats = run.model.running();
+            let left = run.model.ahead(run.model.estimated(own), own);
+            let (mut all_running, mut all_tasks) = (run.model.running(), run.model.remaining_tasks());
+            let mut phases = SimulatedPhases::new();
             draft.add_pools(&left.pools);
             for mut flow in left.flows {
                 let overrides = run.overrides.get(&flow.id).copied().unwrap_or_default();
                 overrides.applied(&mut flow);
-                let mut running = all_seats.remove(&flow.id).unwrap_or_default();
+                let mut running = all_running.remove(&flow.id).unwrap_or_default();
+                let mut tasks = all_tasks.remove(flow.id.as_str()).unwrap_or_default();
                 let mut id = format!("{number}/{}", flow.id);
                 if overrides.held && freed != Some(*number) {
                     if running.is_empty() {
                         continue;
                     }
+                    tasks.retain_mut(|phase| keep_running(phase, &running));
                     flow = running_tasks::alone(flow, &mut running);
                     id.insert_str(0, HELD);
                     slots.held.insert(id.clone());
                 }
+                n_phases = add_phases(&flow, tasks, n_phases, &mut phases);
                 flow.id = id;
                 flow.quota.clone_from(&run.quota);
                 slots.running.insert(flow.id.clone(), running);
@@ -232,14 +249,10 @@ impl Forecaster {
                 let deadline = flow.deadline.map(|at| (at + run.later).max(0.0));
                 draft.flows.push(FlowDraft { deadline, ..flow.later(run.later + run.jumped) });
             }
+            simulated.insert(*number, phases);
         }
-        ForecastInput {
-            draft,
-            now,
-            policy: self.policy.clone(),
-            setting: self.setting.clone(),
-            slots: Arc::new(slots),
-            kept: CachedOrder::default(),
-        }
+        let (policy, setting) = (self.policy.clone(), self.setting.clone());
+        let (slots, kept) = (Arc::new(slots), CachedOrder::default());
+        (ForecastInput { draft, now, policy, setting, slots, kept }, simulated)
     }
 }

@@ -38,6 +38,9 @@ impl Preview {
         draft.flows.retain(|flow| !prevented.contains(flow.id.as_str()));
         for flow in &mut draft.flows {
             flow.release = flow.release.max(now.seconds());
+            if idle.is_empty() {
+                continue;
+            }
             flow.jobs.retain(|job| !idle.contains(&(flow.id.as_str(), job.id.as_str())));
             let names: BTreeSet<String> = flow.jobs.iter().map(|job| job.id.clone()).collect();
             flow.jobs.iter_mut().for_each(|job| job.after.retain(|name| names.contains(name)));

@@ -20,7 +20,7 @@ use crate::run::forecaster::running_tasks::{RunningTask, TasksByFlow};
 mod samples;
 #[cfg(test)]
 pub(super) use samples::SAMPLED_TASKS_MAX;
-pub(super) use samples::{SAMPLES, interval};
+pub(super) use samples::{SAMPLES, Sampler, SimulatedPhases, interval};
 
 /// A task that exceeds its estimate is assumed to need this fraction of its elapsed time in addition.
 const OVERDUE: f64 = 0.1;
@@ -44,7 +44,7 @@ pub(super) struct RunModel {
 }
 
 /// A phase: the index of its job in the run, and its kind.
-type Phase = (u32, PhaseKind);
+pub(super) type Phase = (u32, PhaseKind);
 
 /// A running task.
 #[derive(Clone, Copy)]
@@ -79,6 +79,40 @@ impl PhaseEntry<'_> {
     /// Its name in histories.
     fn name(&self) -> PhaseName {
         PhaseName { flow: recurring(self.flow).to_owned(), job: self.job.to_owned(), kind: self.phase.1 }
+    }
+}
+
+/// The remaining tasks of a phase.
+pub(super) struct RemainingTasks<'a> {
+    pub(super) phase: Phase,
+    /// The name of its job.
+    pub(super) job: &'a str,
+    /// Their numbers in the phase.
+    pub(super) tasks: Vec<u32>,
+}
+
+/// Estimates durations of unfinished tasks.
+struct Estimator<'a> {
+    model: &'a RunModel,
+    now: Time,
+    /// The longest elapsed time of the running tasks of a phase, seconds.
+    longest: BTreeMap<Phase, f64>,
+    /// By kind: the ratio of measured to estimated time of finished tasks.
+    units: [f64; 2],
+}
+
+impl Estimator<'_> {
+    /// Replaces the durations of a phase that were estimated before the run.
+    fn update(&self, phase @ (job, kind): Phase, each: &mut [f64]) {
+        let mean = self.model.took.get(&phase).map(|took| took.seconds / took.tasks);
+        let least = self.longest.get(&phase).copied().unwrap_or(0.0);
+        for (seconds, task) in each.iter_mut().zip(0..) {
+            *seconds = mean.unwrap_or((*seconds * self.units[kind as usize]).max(least));
+            if let Some(running) = self.model.running.get(&TaskId { job, phase: kind, task }) {
+                let so_far = running.elapsed(self.now);
+                *seconds = (*seconds - so_far).max(so_far * OVERDUE);
+            }
+        }
     }
 }
 
@@ -217,7 +251,7 @@ impl RunModel {
         draft.flows.retain(|flow| !self.failed.contains(&flow.id));
         // In whole microseconds, as in all workloads. For short tasks the fraction is too large to be rounded
         // silently.
-        for seconds in each_mut(&mut draft).flat_map(|(.., each)| each) {
+        for seconds in each_mut(&mut draft).flat_map(|(_, each)| each) {
             *seconds = Span::from_seconds_nearest(*seconds).seconds();
         }
         let behind = self.behind();
@@ -267,25 +301,33 @@ impl RunModel {
     /// Any other phase gets its earlier estimate, scaled by the ratio of finished tasks of its kind, but at
     /// least the elapsed time of its running tasks.
     pub(super) fn estimated(&self, now: Time) -> Draft {
+        let estimator = self.estimator(now);
+        let mut draft = self.draft.clone();
+        each_mut(&mut draft).for_each(|(phase, each)| estimator.update(phase, each));
+        draft
+    }
+
+    fn estimator(&self, now: Time) -> Estimator<'_> {
         let mut longest: BTreeMap<Phase, f64> = BTreeMap::new();
         for (id, running) in &self.running {
             let so_far = longest.entry((id.job, id.phase)).or_default();
             *so_far = so_far.max(running.elapsed(now));
         }
-        let units = PhaseKind::ALL.map(|kind| self.unit(kind));
-        let mut draft = self.draft.clone();
-        for (phase @ (job, kind), _, each) in each_mut(&mut draft) {
-            let mean = self.took.get(&phase).map(|took| took.seconds / took.tasks);
-            let least = longest.get(&phase).copied().unwrap_or(0.0);
-            for (seconds, task) in each.iter_mut().zip(0..) {
-                *seconds = mean.unwrap_or((*seconds * units[kind as usize]).max(least));
-                if let Some(running) = self.running.get(&TaskId { job, phase: kind, task }) {
-                    let so_far = running.elapsed(now);
-                    *seconds = (*seconds - so_far).max(so_far * OVERDUE);
-                }
+        Estimator { model: self, now, longest, units: PhaseKind::ALL.map(|kind| self.unit(kind)) }
+    }
+
+    /// By flow that has not failed: its phases with remaining tasks, in the order of jobs. O(tasks · log).
+    pub(super) fn remaining_tasks(&self) -> BTreeMap<&str, Vec<RemainingTasks<'_>>> {
+        let mut flows: BTreeMap<&str, Vec<RemainingTasks<'_>>> = BTreeMap::new();
+        for PhaseEntry { phase, flow, job, draft } in self.phases() {
+            let TasksDraft::Each(each) = &draft.tasks else { continue };
+            let is_left = |&task: &u32| !self.done.contains(&TaskId { job: phase.0, phase: phase.1, task });
+            let tasks: Vec<u32> = (0..each.len() as u32).filter(is_left).collect();
+            if !tasks.is_empty() && !self.failed.contains(flow) {
+                flows.entry(flow).or_default().push(RemainingTasks { phase, job, tasks });
             }
         }
-        draft
+        flows
     }
 
     /// The ratio of measured to estimated time of the finished tasks of a flow, and the number of these
@@ -349,13 +391,12 @@ impl RunModel {
     }
 }
 
-/// The phases of a workload whose tasks have durations: the phase, the name of its job, and the durations.
-fn each_mut(draft: &mut Draft) -> impl Iterator<Item = (Phase, &str, &mut Vec<f64>)> {
+/// The phases of a workload whose tasks have durations, with these durations.
+fn each_mut(draft: &mut Draft) -> impl Iterator<Item = (Phase, &mut Vec<f64>)> {
     let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs).zip(0..);
-    jobs.flat_map(|(JobDraft { id, map, reduce, .. }, index)| {
-        let id = id.as_str();
+    jobs.flat_map(|(JobDraft { map, reduce, .. }, index)| {
         [map, reduce].into_iter().zip(PhaseKind::ALL).filter_map(move |(phase, kind)| match phase {
-            Some(PhaseDraft { tasks: TasksDraft::Each(each), .. }) => Some(((index, kind), id, each)),
+            Some(PhaseDraft { tasks: TasksDraft::Each(each), .. }) => Some(((index, kind), each)),
             _ => None,
         })
     })

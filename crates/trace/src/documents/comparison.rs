@@ -52,7 +52,7 @@ pub struct PolicyResult {
     pub policy: String,
     /// Why the policy does not take this workload; null if it does.
     pub refused: Option<String>,
-    /// Whether it cannot be told from the best policy in the metric of the verdict.
+    /// Whether it cannot be distinguished from the best policy in the metric of the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<bool>,
     /// Its value of the objective.
@@ -142,7 +142,7 @@ pub struct Spread {
     /// The paired difference, seed by seed or day by day, to the first policy that ran; null where there is
     /// none.
     pub difference: Option<Difference>,
-    /// Whether the policy cannot be told from the best one: the 95 % interval of their paired difference contains 0.
+    /// Whether the policy cannot be distinguished from the best one: the 95 % interval of their paired difference contains 0.
     /// Left out where no value is better than another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<bool>,

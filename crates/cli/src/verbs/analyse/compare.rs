@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let is_cut = seeds.is_cut();
     let (view, policies, samples) = (&view, policies.as_slice(), &samples);
     let result_writer = ResultWriter { args, view, policies, samples, is_random, is_cut, warning };
-    // Raw results are worth keeping even if nobody reads the table.
+    // Raw results are worth keeping even if the table cannot be written.
     result_writer.write_raw(&sizes)?;
     match sizes.as_slice() {
         [only] => result_writer.write(only)?,

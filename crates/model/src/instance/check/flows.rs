@@ -1,6 +1,6 @@
 //! Finds the problems of the flows of a draft.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::Problems;
 use crate::cluster::Cluster;
@@ -10,6 +10,7 @@ use crate::error::Invalid;
 use crate::id::PhaseKind;
 use crate::instance::TASKS_MAX;
 use crate::instance::order::topological;
+use crate::job_positions::JobPositions;
 use crate::time::{SECONDS_MAX, Span};
 
 /// The limit on flows after recurrences are expanded.
@@ -160,26 +161,30 @@ impl Flows<'_> {
 
     fn check_jobs(&mut self, path: &str, jobs: &[JobDraft]) {
         let found = self.problems.list.len();
-        let mut index = BTreeMap::new();
+        let mut positions = JobPositions::new(jobs);
         for (k, job) in jobs.iter().enumerate() {
             self.problems.name(|| format!("{path}.jobs[{k}].id"), &job.id);
-            if index.insert(job.id.as_str(), k).is_some() {
+            if !positions.are_unique() && positions.find(&job.id) != Some(k) {
                 self.problems.add(
                     format!("{path}.jobs[{k}].id"),
                     format!("found job {:?} a second time in its flow", job.id),
                 );
             }
         }
+        let mut all_after = Vec::with_capacity(jobs.len());
         for (k, job) in jobs.iter().enumerate() {
             let path = format!("{path}.jobs[{k}]");
+            let mut places = Vec::with_capacity(job.after.len());
             for (a, after) in job.after.iter().enumerate() {
-                if !index.contains_key(after.as_str()) {
-                    self.problems.add(
+                match positions.find(after) {
+                    Some(place) => places.push(place),
+                    None => self.problems.add(
                         format!("{path}.after[{a}]"),
                         format!("found {after:?}, expected the id of a job of the same flow"),
-                    );
+                    ),
                 }
             }
+            all_after.push(places);
             if job.map.is_none() && job.reduce.is_none() {
                 let found = if job.run.is_some() {
                     "found a run section without a map or reduce phase, expected at least one phase (only `slackline run` derives the phases from the inputs)"
@@ -198,11 +203,7 @@ impl Flows<'_> {
         if self.problems.list.len() > found {
             return;
         }
-        let after: Vec<Vec<usize>> = jobs
-            .iter()
-            .map(|j| j.after.iter().filter_map(|a| index.get(a.as_str()).copied()).collect())
-            .collect();
-        if let Err(cycle) = topological(&after) {
+        if let Err(cycle) = topological(&all_after) {
             let names: Vec<_> = cycle.iter().rev().map(|&k| jobs[k].id.as_str()).collect();
             self.problems.add(
                 format!("{path}.jobs[{}].after", cycle[0]),

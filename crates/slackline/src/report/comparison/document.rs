@@ -136,7 +136,7 @@ struct PolicyFigures<'a> {
 }
 
 impl PolicyFigures<'_> {
-    /// Whether the policy cannot be told from the best one; `None` for metrics without a direction.
+    /// Whether the policy cannot be distinguished from the best one; `None` for metrics without a direction.
     fn is_best(&self, name: &str, get: &dyn Fn(&Figures) -> Option<f64>) -> Option<bool> {
         let direction = specs().iter().find(|spec| spec.name == name)?.best()?;
         significance::best(self.all, get, Some(direction)).get(self.place).copied()

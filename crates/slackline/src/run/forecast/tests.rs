@@ -2,7 +2,7 @@
 
 use slackline_executor::store::running_attempt::RunningAttempt;
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
-use slackline_model::{PhaseKind, Profile};
+use slackline_model::{Draft, PhaseKind, Profile};
 use slackline_task::base::task_id::TaskId;
 
 use super::*;

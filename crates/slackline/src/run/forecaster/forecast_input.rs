@@ -6,18 +6,47 @@ use std::sync::Arc;
 
 use slackline_algo::auto::{Auto, OrderRecorder, OrderReplay, Resolve};
 use slackline_model::cluster::Slots;
-use slackline_model::draft::MachineDraft;
+use slackline_model::draft::{FlowDraft, MachineDraft, TasksDraft};
 use slackline_model::schedule::FlowRow;
-use slackline_model::{Draft, FlowId, Instance, Time};
+use slackline_model::{Draft, FlowId, Instance, PhaseId, Time};
 use slackline_policy::Policy;
 
 use crate::policy_spec::PolicySpec;
-use crate::run::forecaster::running_tasks::{RunningTasks, TasksByFlow};
+use crate::run::forecaster::running_tasks::{RunningTask, RunningTasks, TasksByFlow};
 use crate::run::forecaster::scenario;
 use crate::run::policy::{self, Setting};
+use crate::run::run_model::{RemainingTasks, Sampler, SimulatedPhases};
 
 /// By name of a flow: its predicted completion time.
 pub type Completions = BTreeMap<String, f64>;
+
+/// Adds the phases of a flow of the remaining work to `simulated`; `left` has its remaining tasks, and the phases
+/// of the flow count from `first`. Returns the number after its last phase.
+pub(in crate::run) fn add_phases(
+    flow: &FlowDraft,
+    left: Vec<RemainingTasks<'_>>,
+    first: u32,
+    simulated: &mut SimulatedPhases,
+) -> u32 {
+    let phases = flow.jobs.iter().flat_map(|job| [&job.map, &job.reduce]).flatten();
+    let (mut next, mut left) = (first, left.into_iter());
+    for phase in phases {
+        if let TasksDraft::Each(_) = phase.tasks
+            && let Some(RemainingTasks { phase, tasks, .. }) = left.next()
+        {
+            simulated.insert(phase, (PhaseId(next), tasks));
+        }
+        next += 1;
+    }
+    next
+}
+
+/// Keeps only the running tasks of a phase, in the order of [`running_tasks::alone`](super::running_tasks::alone). Returns whether there are any.
+pub(super) fn keep_running(phase: &mut RemainingTasks<'_>, running: &[RunningTask]) -> bool {
+    let of_phase = running.iter().filter(|task| task.job == phase.job && task.phase == phase.phase.1);
+    phase.tasks = of_phase.filter_map(|task| phase.tasks.get(task.task as usize).copied()).collect();
+    !phase.tasks.is_empty()
+}
 
 /// The remaining work of all flows at a moment, to be simulated.
 #[derive(Clone, Debug)]
@@ -41,19 +70,80 @@ pub(super) struct SlotUse {
 
 /// The remaining work of all flows, checked and ready to be simulated.
 #[derive(Debug)]
-pub struct Checked {
+struct Checked {
+    /// Without the draft.
     ahead: ForecastInput,
+    /// `None` if nothing is left.
     instance: Option<Instance>,
+    running: RunningTasks,
 }
 
-impl Checked {
-    /// The completions of the flows under a policy that keeps the decision `kept`.
+/// The remaining work of all flows, and samples of it with drawn durations.
+pub struct Samples<'a> {
+    checked: Checked,
+    samplers: Vec<Sampler<'a>>,
+}
+
+impl<'a> Samples<'a> {
+    /// The samplers draw the durations of the flows of `ahead`.
     ///
     /// # Errors
     /// As [`ForecastInput::completions`].
-    pub fn completions(&self, kept: &CachedOrder) -> Result<Completions, String> {
-        let Some(instance) = &self.instance else { return Ok(Completions::new()) };
-        self.ahead.resolved_on(instance, kept).map(|(completions, _)| completions)
+    pub(in crate::run) fn new(ahead: &ForecastInput, samplers: Vec<Sampler<'a>>) -> Result<Self, String> {
+        Ok(Self { checked: ahead.checked()?, samplers })
+    }
+
+    /// The completions with estimated durations, and the decision of the policy.
+    ///
+    /// # Errors
+    /// As [`ForecastInput::completions`].
+    pub fn expected(&self) -> Result<(Completions, CachedOrder), String> {
+        self.checked.resolved(self.checked.instance.as_ref(), &self.checked.ahead.kept)
+    }
+
+    /// The completions in sample `k` of [`SAMPLES`] under a policy that keeps the decision `kept`.
+    ///
+    /// # Errors
+    /// As [`ForecastInput::completions`].
+    pub fn completions(&self, k: usize, kept: &CachedOrder) -> Result<Completions, String> {
+        let drawn = self.samplers.iter().flat_map(|sampler| sampler.draw(k as u64));
+        let instance = self.checked.instance.clone().map(|instance| instance.with_durations(drawn));
+        Ok(self.checked.resolved(instance.as_ref(), kept)?.0)
+    }
+}
+
+impl Checked {
+    fn resolved(
+        &self,
+        instance: Option<&Instance>,
+        kept: &CachedOrder,
+    ) -> Result<(Completions, CachedOrder), String> {
+        let Self { ahead, running, .. } = self;
+        let Some(instance) = instance else { return Ok((Completions::new(), kept.clone())) };
+        // On a cluster, jobs start ApplicationMasters and containers first. The full simulator models them, and
+        // a sample does not.
+        if ahead.setting.profile.is_some() {
+            let simulated = policy::simulated(&ahead.policy, instance, &ahead.setting);
+            let rows = simulated.map_err(|error| error.to_string())?.schedule.flows;
+            let end = |row: &FlowRow| Some((row.flow, Time::from_seconds_nearest(row.completion?)));
+            return Ok((ahead.named(instance, rows.iter().filter_map(end)), kept.clone()));
+        }
+        let ends = |policy: &mut dyn Policy| {
+            let ends = scenario::ends(instance, policy, ahead.setting.slowstart, running)?;
+            let ended = ends.into_iter_enumerated().filter_map(|(flow, end)| Some((flow, end?)));
+            Ok::<_, String>(ahead.named(instance, ended))
+        };
+        if let Some(order) = &kept.0 {
+            return Ok((ends(&mut order.policy(instance))?, kept.clone()));
+        }
+        if ahead.policy.foresees() {
+            let mut noting = OrderRecorder::new(Auto::new(instance.objective(), ahead.policy.settings()));
+            let completions = ends(&mut noting)?;
+            let order = Order::of(noting.resolve(), instance);
+            return Ok((completions, CachedOrder(Some(Arc::new(order)))));
+        }
+        let mut policy = ahead.policy.build(instance.cluster(), &instance.objective());
+        Ok((ends(policy.as_mut())?, CachedOrder::default()))
     }
 }
 
@@ -115,20 +205,17 @@ impl ForecastInput {
     /// # Errors
     /// As [`Self::completions`].
     pub fn resolved(&self) -> Result<(Completions, CachedOrder), String> {
-        match self.instance()? {
-            Some(instance) => self.resolved_on(&instance, &self.kept),
-            None => Ok((Completions::new(), self.kept.clone())),
-        }
+        let checked = self.checked()?;
+        checked.resolved(checked.instance.as_ref(), &self.kept)
     }
 
-    /// Checks the remaining work. This part of a prediction does not depend on the decision of another one.
-    ///
-    /// # Errors
-    /// As [`Self::completions`].
-    pub fn checked(self) -> Result<Checked, String> {
+    fn checked(&self) -> Result<Checked, String> {
         let instance = self.instance()?;
-        // The instance has everything that a simulation needs.
-        Ok(Checked { instance, ahead: Self { draft: Draft::default(), ..self } })
+        let running = instance.as_ref().map(|instance| RunningTasks::new(instance, &self.slots.running));
+        let Self { draft: _, now, policy, setting, slots, kept } = self;
+        let (policy, setting, slots) = (policy.clone(), setting.clone(), Arc::clone(slots));
+        let ahead = Self { draft: Draft::default(), now: *now, policy, setting, slots, kept: kept.clone() };
+        Ok(Checked { ahead, instance, running: running.unwrap_or_default() })
     }
 
     /// The instance of the remaining work; `None` if nothing is left.
@@ -140,39 +227,6 @@ impl ForecastInput {
             return Err(format!("{} is a program, which forecasts do not call", self.policy.spec()));
         }
         Instance::new(&self.draft).map(Some).map_err(|invalid| invalid.to_string())
-    }
-
-    fn resolved_on(
-        &self,
-        instance: &Instance,
-        kept: &CachedOrder,
-    ) -> Result<(Completions, CachedOrder), String> {
-        // On a cluster, jobs start ApplicationMasters and containers first. The full simulator models them, and
-        // a sample does not.
-        if self.setting.profile.is_some() {
-            let simulated = policy::simulated(&self.policy, instance, &self.setting);
-            let rows = simulated.map_err(|error| error.to_string())?.schedule.flows;
-            let end = |row: &FlowRow| Some((row.flow, Time::from_seconds_nearest(row.completion?)));
-            return Ok((self.named(instance, rows.iter().filter_map(end)), kept.clone()));
-        }
-        if let Some(order) = &kept.0 {
-            let completions = self.ends(instance, &mut order.policy(instance))?;
-            return Ok((completions, kept.clone()));
-        }
-        if self.policy.foresees() {
-            let mut noting = OrderRecorder::new(Auto::new(instance.objective(), self.policy.settings()));
-            let completions = self.ends(instance, &mut noting)?;
-            let order = Order::of(noting.resolve(), instance);
-            return Ok((completions, CachedOrder(Some(Arc::new(order)))));
-        }
-        let mut policy = self.policy.build(instance.cluster(), &instance.objective());
-        Ok((self.ends(instance, policy.as_mut())?, CachedOrder::default()))
-    }
-
-    fn ends(&self, instance: &Instance, policy: &mut dyn Policy) -> Result<Completions, String> {
-        let running = RunningTasks::new(instance, &self.slots.running);
-        let ends = scenario::ends(instance, policy, self.setting.slowstart, &running)?;
-        Ok(self.named(instance, ends.into_iter_enumerated().filter_map(|(flow, end)| Some((flow, end?)))))
     }
 
     /// The completions by name, never before now.

@@ -162,7 +162,9 @@ fn a_user_with_a_quota_of_one_slot_runs_one_task_at_a_time() {
 
 /// The completion times of the flow of the first run in all samples.
 fn completions(forecast: &Forecaster, now: Time) -> Vec<f64> {
-    (0..Forecaster::SAMPLES).map(|k| forecast.sample(now, None, k).completions().unwrap()["1/f"]).collect()
+    let (_, samples) = forecast.samples(now, None, forecast.policy.clone()).unwrap();
+    let kept = CachedOrder::default();
+    (0..Forecaster::SAMPLES).map(|k| samples.completions(k, &kept).unwrap()["1/f"]).collect()
 }
 
 #[test]

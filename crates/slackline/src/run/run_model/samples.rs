@@ -1,13 +1,14 @@
 //! Prediction intervals: samples of a run, with drawn durations.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_model::history::{PhaseName, recurring};
+use slackline_model::draft::TasksDraft;
+use slackline_model::history::PhaseName;
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{Draft, PhaseKind, Seed, Time};
+use slackline_model::{PhaseId, PhaseKind, Seed, Span, Time};
 use slackline_task::base::task_id::TaskId;
 
-use super::{MeasuredPhase, OVERDUE, RunModel, each_mut};
+use super::{MeasuredPhase, OVERDUE, Phase, PhaseEntry, RunModel};
 
 /// The number of samples of a prediction interval. A prediction for a hundred flows has no time for more, and
 /// each of the five usual ratios occurs twice.
@@ -33,44 +34,94 @@ const SAME: f64 = 1e-9;
 /// The largest number of unfinished tasks of a run that is sampled.
 pub(in crate::run) const SAMPLED_TASKS_MAX: usize = 20_000;
 
-impl RunModel {
-    /// Sample `k` of [`SAMPLES`]: the workload with drawn durations. Durations of tasks are drawn from those of
-    /// finished tasks of the phase. A phase without finished tasks is scaled by the ratio of a phase that has
-    /// some, or by an assumed ratio, which depends on whether the phase is in `known`. The same `k` at the
-    /// same moment draws the same durations.
-    pub(in crate::run) fn sample(&self, now: Time, k: u64, known: &BTreeSet<PhaseName>) -> Draft {
+/// The phases of a simulated instance, by phase of a run: where the tasks are, and their numbers in the run.
+pub(in crate::run) type SimulatedPhases = BTreeMap<Phase, (PhaseId, Vec<u32>)>;
+
+/// Draws the durations of the remaining tasks of a run.
+pub(in crate::run) struct Sampler<'a> {
+    phases: Vec<SampledPhase<'a>>,
+    /// The ratios of measured to estimated duration for phases that are like before, and for guessed ones.
+    ratios: [Vec<f64>; 2],
+}
+
+/// A phase whose durations are drawn.
+struct SampledPhase<'a> {
+    key: u64,
+    /// The durations of its finished tasks, if they show how much durations differ.
+    finished: &'a [f64],
+    is_guess: bool,
+    /// By task: its estimated duration and its elapsed time, seconds.
+    tasks: Vec<(f64, f64)>,
+    /// Where its remaining tasks are simulated.
+    simulated: Option<(PhaseId, Vec<u32>)>,
+}
+
+impl SampledPhase<'_> {
+    /// The durations in sample `k`, with the ratios of such phases. Every task is drawn, so that draws do not depend
+    /// on which tasks have finished.
+    fn draw(&self, k: u64, ratios: &[f64], rng: &mut ChaCha8Rng) -> Option<(PhaseId, Vec<Span>)> {
+        let ratio = of_sample(k, self.key, ratios).unwrap_or(1.0);
+        let drawn = self.tasks.iter().map(|&(estimate, elapsed)| {
+            let whole = one_of(rng, self.finished).unwrap_or(estimate * ratio);
+            Span::from_seconds_nearest((whole - elapsed).max(elapsed * OVERDUE))
+        });
+        let drawn: Vec<Span> = drawn.collect();
+        let (phase, tasks) = self.simulated.as_ref()?;
+        Some((*phase, tasks.iter().map(|&task| drawn[task as usize]).collect()))
+    }
+}
+
+impl Sampler<'_> {
+    /// Sample `k` of [`SAMPLES`]: the durations of the simulated phases. Durations of tasks are drawn from those of
+    /// finished tasks of the phase. A phase without finished tasks is scaled by the ratio of a phase that has some,
+    /// or by an assumed ratio. The same `k` at the same moment draws the same durations.
+    pub(in crate::run) fn draw(&self, k: u64) -> Vec<(PhaseId, Vec<Span>)> {
         let mut rng = random::rng(Seed(0), "courses", k);
-        let ratios = sorted(self.ratios());
+        let drawn =
+            |phase: &SampledPhase<'_>| phase.draw(k, &self.ratios[usize::from(phase.is_guess)], &mut rng);
+        self.phases.iter().filter_map(drawn).collect()
+    }
+}
+
+impl RunModel {
+    /// Draws the durations of the phases in `simulated`. The assumed ratio of a phase without finished tasks depends on
+    /// whether the phase is in `known`.
+    pub(in crate::run) fn sampler(
+        &self,
+        now: Time,
+        known: &BTreeSet<PhaseName>,
+        mut simulated: SimulatedPhases,
+    ) -> Sampler<'_> {
+        let measured = sorted(self.ratios());
         // If all ratios are equal, they do not show how phases differ.
-        let differ = ratios.iter().any(|ratio| (ratio - ratios[0]).abs() > SAME * ratios[0]);
-        let mut draft = self.estimated(now);
-        for (phase @ (job, kind), id, durations) in each_mut(&mut draft) {
-            let flow = &self.flows[job as usize];
-            let name = PhaseName { flow: recurring(flow).to_owned(), job: id.to_owned(), kind };
-            let finished = self.each.get(&phase).map_or(&[][..], Vec::as_slice);
-            let usual = if known.contains(&name) { &AS_BEFORE } else { &AS_GUESSED };
-            // One finished task tells the typical duration of the others, but not their spread.
-            let (finished, usual) =
-                if finished.len() == 1 { (&[][..], &AS_BEFORE) } else { (finished, usual) };
-            let with_usual;
-            let off = match ratios.len() {
-                RATIOS_MIN.. if differ => &ratios[..],
-                _ if differ => {
-                    with_usual = sorted([&ratios[..], usual].concat());
-                    &with_usual
-                }
-                _ => usual,
-            };
-            let off = of_sample(k, key(flow, job, kind), off).unwrap_or(1.0);
-            for (seconds, task) in durations.iter_mut().zip(0..) {
+        let differ = measured.iter().any(|ratio| (ratio - measured[0]).abs() > SAME * measured[0]);
+        let ratios = [AS_BEFORE, AS_GUESSED].map(|usual| match measured.len() {
+            RATIOS_MIN.. if differ => measured.clone(),
+            _ if differ => sorted([&measured[..], &usual].concat()),
+            _ => usual.to_vec(),
+        });
+        let estimator = self.estimator(now);
+        let sampled = |entry: PhaseEntry<'_>| {
+            let TasksDraft::Each(each) = &entry.draft.tasks else { return None };
+            let (phase @ (job, kind), mut each) = (entry.phase, each.clone());
+            estimator.update(phase, &mut each);
+            let task = |(left, task): (f64, u32)| {
                 // The estimate of a running task is its remaining time.
-                let so_far = self.running.get(&TaskId { job, phase: kind, task });
-                let so_far = so_far.map_or(0.0, |running| running.elapsed(now));
-                let whole = one_of(&mut rng, finished).unwrap_or((*seconds + so_far) * off);
-                *seconds = (whole - so_far).max(so_far * OVERDUE);
-            }
-        }
-        draft
+                let running = self.running.get(&TaskId { job, phase: kind, task });
+                let elapsed = running.map_or(0.0, |running| running.elapsed(now));
+                (left + elapsed, elapsed)
+            };
+            let finished = self.each.get(&phase).map_or(&[][..], Vec::as_slice);
+            Some(SampledPhase {
+                key: key(entry.flow, job, kind),
+                // One finished task tells the typical duration of the others, but not their spread.
+                finished: if finished.len() == 1 { &[] } else { finished },
+                is_guess: finished.len() != 1 && !known.contains(&entry.name()),
+                tasks: each.into_iter().zip(0..).map(task).collect(),
+                simulated: simulated.remove(&phase),
+            })
+        };
+        Sampler { phases: self.phases().filter_map(sampled).collect(), ratios }
     }
 
     /// Whether the run has too many unfinished tasks to be sampled.

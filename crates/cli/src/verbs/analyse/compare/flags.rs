@@ -27,9 +27,9 @@ Examples:
 
 The gap is the difference between the cost and a lower bound on the cost of any schedule: no policy can be \
 better by more. On a terminal each policy is shown as soon as it ends. Where anything is drawn (task times, a profile, \
---noise, --jitter, --crash-rate), at least 5 seeds are simulated, until the 95 % interval of each difference is at most 2 % of \
-the value, at most 20. Every policy gets the same draws, so differences to the first policy are paired by seed. Rows \
-that cannot be told from the best one share its mark. Of several workloads, and of the days of --each, each is one \
+--noise, --jitter, --crash-rate), 10 to 20 seeds are simulated, until the 95 % interval of each difference is at most 2 % of \
+the value wide. Every policy gets the same draws, so differences to the first policy are paired by seed. Rows \
+that cannot be distinguished from the best one share its mark. Of several workloads, and of the days of --each, each is one \
 sample, with the mean of its seeds. Rank: fewer missed deadlines, then less tardiness in total; without deadlines, less \
 cost. With several --machines there is a \
 row for each size and policy (with --seeds a table for each size). The deadlines of --deadlines F are the same \
