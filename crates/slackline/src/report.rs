@@ -36,6 +36,7 @@ pub mod plan_remarks;
 pub mod policies;
 pub mod requirements;
 mod rules_chosen;
+mod samples;
 pub mod significance;
 pub mod spread;
 pub mod table;

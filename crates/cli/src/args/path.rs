@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Command;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use slackline_model::shell;
+use slackline_trace::reading::format::ending;
 
 /// The name of a file that a verb writes; its directory is there.
 #[derive(Clone, Debug)]
@@ -37,6 +38,16 @@ pub(crate) fn text(text: &str) -> Result<String, String> {
 /// The same where it may be something else, such as the id of a flow, unless it has a slash.
 pub(crate) fn text_or_name(text: &str) -> Result<String, String> {
     if text.contains('/') { self::text(text) } else { Ok(text.to_owned()) }
+}
+
+/// A file of rows, whose name says its form.
+pub(crate) fn rows_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(self::text(text)?);
+    in_a_directory(&path)?;
+    match ending(text).as_deref() {
+        Some("csv" | "jsonl") => Ok(path),
+        _ => Err(format!("found {text}, expected a name that ends in .csv or .jsonl")),
+    }
 }
 
 /// A command that a shell runs.

@@ -4,6 +4,7 @@ mod document;
 mod groups;
 mod remarks;
 mod sizes;
+mod table;
 
 use slackline_judge::Metrics;
 use slackline_model::schedule::FlowResult;
@@ -13,9 +14,7 @@ use slackline_policy::unfinished::Unfinished;
 use crate::recorded::DISTANCE;
 use crate::report::names;
 use crate::report::number::{NOTHING, Unit, column, counted, duration, exact, number};
-use crate::report::significance::{self, Sampling, Verdict};
-use crate::report::spread::Runs;
-use crate::report::table::{Best, Column, Table, View, fitted, heading};
+use crate::report::table::{Best, Column, Table, View, heading};
 use crate::simulate::{Crowding, Simulated};
 
 pub use document::{ComparisonSubject, json};
@@ -23,6 +22,8 @@ pub use groups::{GROUPS, Group, groups};
 pub(crate) use remarks::crowding_of;
 pub use remarks::{crowding, distances};
 pub use sizes::{MACHINES, OnSize, csv_of_sizes, csv_of_spreads, spreads_of_sizes, table_of_sizes};
+pub(crate) use table::marked_columns;
+pub use table::table;
 
 /// The result of one policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -261,19 +262,6 @@ pub(crate) fn specs() -> &'static [Spec] {
     &SPECS
 }
 
-/// The table of policies, with the best values marked. Times are in seconds, or have units if seconds would
-/// be unreadable. The reasons of refused policies follow below it, and what the table says in words. A single
-/// random draw has no best values.
-pub fn table(rows: &[Row], sampling: Sampling, view: &View) -> String {
-    let runs: Vec<Runs> = rows.iter().map(Runs::of_row).collect();
-    let verdict = Verdict::of(&runs, sampling);
-    let verdict = verdict.map_or_else(String::new, |verdict| format!("\n{}\n", verdict.sentence()));
-    let remarks = notes(rows) + &distances(&runs) + &crowding(rows) + &verdict;
-    let columns =
-        if sampling.is_one_draw { metric_columns(rows, |_| Vec::new()) } else { marked_columns(rows) };
-    Table::of(columns).render(view) + &fitted(&remarks, view.width)
-}
-
 /// A row as one line of progress: the cost, the mean response time, late flows and failed flows; or the first
 /// line of the reason why there are no figures.
 pub fn line(row: &Row) -> String {
@@ -328,13 +316,6 @@ fn by_group<'a>(by: &str, rows: &'a [Row]) -> (Vec<&'a Group>, Vec<Row>) {
         (group, Row { policy: policy.clone(), result: Ok(figures) })
     };
     groups.filter(|(_, group)| group.by == by).map(row).unzip()
-}
-
-/// The columns of the table of policies, with the best values marked.
-pub(crate) fn marked_columns(rows: &[Row]) -> Vec<Column> {
-    let runs: Vec<Runs> = rows.iter().map(Runs::of_row).collect();
-    let all: Vec<&Runs> = runs.iter().collect();
-    metric_columns(rows, |spec| significance::best(&all, &|figures| spec.value(figures), spec.best()))
 }
 
 fn metric_columns(rows: &[Row], marks: impl Fn(&Spec) -> Vec<bool>) -> Vec<Column> {

@@ -9,7 +9,7 @@ use crate::recorded::{self, DISTANCE};
 use crate::report::comparison::{Figures, Row};
 use crate::report::names;
 use crate::report::number::{Unit, counted, duration, number};
-use crate::report::spread::{Interval, Runs, SEED, Spread};
+use crate::report::samples::{Interval, Runs, SEED, Spread};
 use crate::report::table::Best;
 
 /// How values were sampled.
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_that_cannot_be_told_from_the_best_share_its_mark() {
+    fn policies_that_cannot_be_distinguished_from_the_best_share_its_mark() {
         let all = [
             runs("fifo", "cost", &[130.0, 172.0, 118.0, 135.0, 141.0]),
             runs("fair", "cost", &[100.0, 131.0, 90.0, 104.0, 107.0]),

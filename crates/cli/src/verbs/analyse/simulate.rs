@@ -133,20 +133,30 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
             return Ok(Answer::No);
         }
     };
-    let further =
-        Further { args, shape: &shape, source: &source, loaded: &loaded, past: &past, policy: &policy };
-    let all_seeds = further.run(&simulated)?;
-    let sampled = Sampled { is_one_draw: further.is_random() && all_seeds.is_none(), all_seeds };
-    let certificates = certificates(args, instance, &simulated, &options)?;
+    let further = Further {
+        seeds: &args.seeds,
+        root: seed,
+        simulation: &args.simulation,
+        shape: &shape,
+        source: &source,
+        loaded: &loaded,
+        past: &past,
+        policy: &policy,
+    };
+    let all_seeds = if args.certificates { None } else { further.run(&simulated)? };
+    let supplement = Supplement {
+        is_one_draw: further.is_random() && all_seeds.is_none(),
+        all_seeds,
+        certificates: certificates(args, instance, &simulated, &options)?,
+    };
     let failed = comparison::failed(&simulated.schedule);
     let unfinished = std::mem::take(&mut simulated.unfinished);
     let known = simulated.history.take();
     let page =
         collector.map(|collector| page(args, source.short_name(), &loaded, &past, &simulated, collector));
-    let page = page.map(|page| sampled.on(page));
+    let page = page.map(|page| supplement.on(page));
     // What was learned is worth keeping even if the output fails.
-    let certificates = certificates.as_ref();
-    let written = write(args, &view, source.short_name(), &loaded, &past, simulated, certificates, &sampled);
+    let written = write(args, &view, source.short_name(), &loaded, &past, simulated, &supplement);
     if let (Some(file), Some(known)) = (&args.simulation.history, known) {
         past.replace(file, &known)?;
     }
@@ -159,14 +169,15 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     Ok(Answer::No)
 }
 
-/// The seeds that were simulated.
-struct Sampled {
+/// What is shown beside the schedule.
+struct Supplement {
     /// Whether another seed would give another result, and there is only one.
     is_one_draw: bool,
     all_seeds: Option<AllSeeds>,
+    certificates: Option<Certificates>,
 }
 
-impl Sampled {
+impl Supplement {
     /// The means over all seeds; a note if there is only one draw.
     fn text(&self, instance: &Instance, view: &View) -> String {
         if self.is_one_draw {
@@ -335,9 +346,9 @@ fn write(
     loaded: &Loaded,
     past: &HistoryFile,
     mut simulated: Simulated,
-    certificates: Option<&Certificates>,
-    sampled: &Sampled,
+    supplement: &Supplement,
 ) -> anyhow::Result<()> {
+    let certificates = supplement.certificates.as_ref();
     let (instance, file) = (&loaded.instance, args.output.file());
     let figures = Figures::of_simulation(&simulated);
     let crowding = comparison::crowding(&[Row {
@@ -358,7 +369,7 @@ fn write(
         SimulationForm::Of(form) => form,
         SimulationForm::Lines => {
             out::talk(summary.trim_end());
-            say(&sampled.text(instance, view));
+            say(&supplement.text(instance, view));
             say(&warnings);
             return Ok(());
         }
@@ -368,7 +379,7 @@ fn write(
             let most = if args.all { usize::MAX } else { SHOWN };
             let flows = flows::table(instance, schedule, most, view);
             let summary = fitted(&summary, view.width);
-            let seeds = sampled.text(instance, view);
+            let seeds = supplement.text(instance, view);
             let certain = certificates.map_or_else(String::new, |found| {
                 let tables =
                     report::certificates::tables(found, &simulated.choices, schedule.cost, args.all, view);
@@ -384,13 +395,13 @@ fn write(
         }
         Form::Csv => {
             out::talk(summary.trim_end());
-            say(&sampled.text(instance, view));
+            say(&supplement.text(instance, view));
             say(&warnings);
             out::text(file, &flows::csv(instance, schedule))
         }
         Form::Json => {
             out::talk(summary.trim_end());
-            say(&sampled.text(instance, view));
+            say(&supplement.text(instance, view));
             say(&warnings);
             out::data(file, |out| write_schedule(out, instance, schedule, &figures, &meta))
         }

@@ -7,10 +7,11 @@ use clap::builder::PossibleValue;
 use slackline::import::PieceSpan;
 use slackline::report::comparison;
 
-use super::raw;
 use crate::args::listed::NamedValue;
 use crate::args::seeds::SeedArgs;
-use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy, value};
+use crate::args::{
+    OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, path, policy, value,
+};
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -88,10 +89,10 @@ pub(crate) struct Compare {
     #[arg(long, conflicts_with = "by", help_heading = "Output")]
     pub(super) flows: bool,
     /// Write a row for each file, seed and policy to FILE (.csv or .jsonl)
-    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = raw::file, help_heading = "Output")]
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = path::rows_file, help_heading = "Output")]
     pub(super) raw: Option<PathBuf>,
     /// Write a row for each flow of each file, seed and policy to FILE (.csv or .jsonl)
-    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = raw::file, help_heading = "Output")]
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = path::rows_file, help_heading = "Output")]
     pub(super) raw_flows: Option<PathBuf>,
     /// Write every schedule as DIR/POLICY.json
     ///

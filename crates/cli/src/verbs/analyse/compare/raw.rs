@@ -1,6 +1,6 @@
 //! `--raw` and `--raw-flows`: the results of each file, seed and policy, for other programs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use slackline::PolicySpec;
@@ -9,18 +9,7 @@ use slackline_model::cost::is_late;
 use slackline_trace::reading::format::ending;
 
 use super::round::Round;
-use crate::args::path;
 use crate::terminal::out;
-
-/// A file for raw results, whose name says its form.
-pub(super) fn file(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(path::text(text)?);
-    path::in_a_directory(&path)?;
-    match ending(text).as_deref() {
-        Some("csv" | "jsonl") => Ok(path),
-        _ => Err(format!("found {text}, expected a name that ends in .csv or .jsonl")),
-    }
-}
 
 /// Rows with the same columns.
 struct Rows {

@@ -10,9 +10,9 @@ use slackline::report::{Figures, View};
 use slackline::simulate::{Simulated, Watch, simulate_figures};
 use slackline_model::Start;
 
-use super::Simulate;
+use crate::args::SimulationArgs;
 use crate::args::history::HistoryFile;
-use crate::args::seeds::Seeds;
+use crate::args::seeds::{SeedArgs, Seeds};
 
 /// The results of all seeds.
 pub(super) struct AllSeeds {
@@ -27,7 +27,9 @@ type OfSeed = (Figures, Vec<Option<f64>>);
 
 /// What is simulated again with other seeds.
 pub(super) struct Further<'a> {
-    pub(super) args: &'a Simulate,
+    pub(super) seeds: &'a SeedArgs,
+    pub(super) root: u64,
+    pub(super) simulation: &'a SimulationArgs,
     pub(super) shape: &'a WorkloadOptions,
     pub(super) source: &'a Source,
     pub(super) loaded: &'a Loaded,
@@ -38,7 +40,7 @@ pub(super) struct Further<'a> {
 impl Further<'_> {
     /// Whether another seed gives another result.
     pub(super) fn is_random(&self) -> bool {
-        self.args.simulation.options().draws() || self.depends_on_seed()
+        self.simulation.options().draws() || self.depends_on_seed()
     }
 
     fn depends_on_seed(&self) -> bool {
@@ -50,8 +52,8 @@ impl Further<'_> {
     /// # Errors
     /// Those of a simulation.
     pub(super) fn run(&self, first: &Simulated) -> anyhow::Result<Option<AllSeeds>> {
-        let seeds = Seeds::new(&self.args.seeds, self.args.shape.root_seed(), &[]);
-        if !self.is_random() || seeds.most() == 1 || self.args.certificates {
+        let seeds = Seeds::new(self.seeds, self.root, &[]);
+        if !self.is_random() || seeds.most() == 1 {
             return Ok(None);
         }
         let mut all: Vec<OfSeed> = vec![of(first)];
@@ -76,16 +78,16 @@ impl Further<'_> {
     }
 
     fn seed(&self, seed: u64) -> anyhow::Result<OfSeed> {
-        let Self { args, shape, source, past, policy, .. } = *self;
+        let Self { simulation, shape, source, past, policy, .. } = *self;
         let drawn = if self.depends_on_seed() {
             let mut drawn = source.load(&WorkloadOptions { seed: Some(seed), ..shape.clone() })?;
-            drawn.prepare(args.simulation.grain)?;
+            drawn.prepare(simulation.grain)?;
             Some(drawn)
         } else {
             None
         };
         let instance = &drawn.as_ref().unwrap_or(self.loaded).instance;
-        let options = args.simulation.options().resolve(instance, seed, &past.history)?;
+        let options = simulation.options().resolve(instance, seed, &past.history)?;
         let simulated = simulate_figures(instance, policy, &options, None, Watch::default())?;
         Ok(of(&simulated))
     }
