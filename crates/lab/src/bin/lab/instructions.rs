@@ -20,9 +20,9 @@ const DAY: &str = "generate facebook-day --set jobs=300 --set maps=20000 --set d
 const DAY_FILE: &str = "DAY";
 /// The commands by name; with jitter there is no lower bound, which would be most of the work.
 const COMMANDS: [(&str, &str); 6] = [
-    ("fifo", "simulate DAY -p fifo --deadlines 3 --jitter 0.1"),
-    ("fair", "simulate DAY -p fair --deadlines 3 --jitter 0.1"),
-    ("flex", "simulate DAY -p flex --deadlines 3 --jitter 0.1"),
+    ("fifo", "simulate DAY -p fifo --deadlines 3 --jitter 0.1 --seeds 1"),
+    ("fair", "simulate DAY -p fair --deadlines 3 --jitter 0.1 --seeds 1"),
+    ("flex", "simulate DAY -p flex --deadlines 3 --jitter 0.1 --seeds 1"),
     ("generate", DAY),
     ("import", "import examples/hadoop-log"),
     ("dry-run", "run --dry-run examples/nightly-run.toml"),
