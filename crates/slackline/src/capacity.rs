@@ -13,7 +13,7 @@ mod search_step;
 #[cfg(test)]
 pub(crate) use condition::is_time;
 pub use condition::{Condition, NoCondition};
-pub use draws::{DrawRule, Draws, SeededDraft, wilson};
+pub use draws::{DrawRule, Draws, SeededDraft};
 pub use search::{Capacity, CapacityError, Method, Search, search};
 pub use search_dimension::{Axis, Knob, Values};
 pub use search_step::{Draw, Figures, SearchStep};

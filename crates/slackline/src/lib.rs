@@ -66,6 +66,7 @@ pub mod resident;
 #[cfg(feature = "run")]
 pub mod run;
 pub mod simulate;
+mod statistics;
 mod stopwatch;
 #[cfg(test)]
 mod table;

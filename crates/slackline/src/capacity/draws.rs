@@ -105,21 +105,6 @@ impl DrawRule {
     }
 }
 
-/// The 95 % confidence interval of a chance of which `met` of `drawn` draws were observed (Wilson, "Probable
-/// inference", 1927). From 0 to 1 without draws.
-pub fn wilson(met: u32, drawn: u32) -> [f64; 2] {
-    const Z: f64 = 1.959_964;
-    if drawn == 0 {
-        return [0.0, 1.0];
-    }
-    let n = f64::from(drawn);
-    let p = f64::from(met) / n;
-    let middle = p + Z * Z / (2.0 * n);
-    let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    let scale = 1.0 + Z * Z / n;
-    [((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0)]
-}
-
 #[cfg(test)]
 mod tests {
     use slackline_model::{Seed, random};
@@ -167,16 +152,5 @@ mod tests {
             let wrong = errors(chance);
             assert!(wrong <= most, "{chance}: {wrong} of 1000");
         }
-    }
-
-    #[test]
-    fn intervals_are_wilsons() {
-        let near = |found: [f64; 2], expected: [f64; 2]| {
-            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 5e-4), "{found:?}");
-        };
-        near(wilson(81, 263), [0.255, 0.366]);
-        near(wilson(60, 60), [0.9398, 1.0]);
-        near(wilson(0, 20), [0.0, 0.1611]);
-        near(wilson(0, 0), [0.0, 1.0]);
     }
 }

@@ -2,7 +2,7 @@
 
 use slackline_judge::Metrics;
 
-use super::draws::wilson;
+use crate::statistics::{Interval, Spread, wilson};
 
 /// The figures of a simulation.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl SearchStep {
         f64::from(self.met()) / f64::from(self.drawn()).max(1.0)
     }
 
-    /// The 95 % confidence interval of the chance ([`wilson`]).
+    /// The 95 % confidence interval of the chance (Wilson).
     pub fn chance_interval(&self) -> [f64; 2] {
         wilson(self.met(), self.drawn())
     }
@@ -80,31 +80,18 @@ impl SearchStep {
         let cost = |draw: &Draw| Some(draw.figures.as_deref()?.cost);
         let pairs = self.draws.iter().zip(&other.draws);
         let found: Vec<f64> = pairs.filter_map(|(own, other)| Some(cost(own)? - cost(other)?)).collect();
-        let n = found.len() as f64;
-        if found.len() < 5 {
-            let low = found.iter().copied().reduce(f64::min)?;
-            return Some([low, found.iter().copied().fold(low, f64::max)]);
-        }
-        let mean = found.iter().sum::<f64>() / n;
-        let variance = found.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let half = student_975(n - 1.0) * (variance / n).sqrt();
-        Some([mean - half, mean + half])
+        let spread = Spread::of(&found)?;
+        Some(match spread.interval() {
+            Interval::None => [spread.mean, spread.mean],
+            Interval::Half(half) => [spread.mean - half, spread.mean + half],
+            Interval::Range(least, most) => [least, most],
+        })
     }
 
     /// Whether the draws cannot tell the costs of both values apart: the interval of the difference contains 0.
     pub(super) fn is_tied_with(&self, other: &Self) -> bool {
         self.cost_difference(other).is_some_and(|[low, high]| low <= 0.0 && high >= 0.0)
     }
-}
-
-/// The 97.5 % quantile of Student's t distribution, from four degrees of freedom, within 0.3 % (Abramowitz and
-/// Stegun 26.7.5).
-fn student_975(freedom: f64) -> f64 {
-    const Z: f64 = 1.959_964;
-    let first = (Z.powi(3) + Z) / 4.0;
-    let second = (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0;
-    let third = (3.0 * Z.powi(7) + 19.0 * Z.powi(5) + 17.0 * Z.powi(3) - 15.0 * Z) / 384.0;
-    Z + first / freedom + second / freedom.powi(2) + third / freedom.powi(3)
 }
 
 #[cfg(test)]

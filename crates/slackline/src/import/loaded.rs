@@ -164,6 +164,11 @@ fn write_deadlines(draft: &mut Draft, instance: &Instance) {
 }
 
 impl Loaded {
+    /// Whether the importer draws something, so that the same file gives another workload with another seed.
+    pub fn depends_on_seed(&self) -> bool {
+        self.options.contains_key("seed")
+    }
+
     /// Prepares the instance for a simulation ([`simulate::prepare`]). Records the grain if work was cut.
     ///
     /// # Errors

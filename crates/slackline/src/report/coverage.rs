@@ -48,12 +48,12 @@ fn drawn(instance: &Instance, policy: &PolicySpec, seed: u64) -> (Figures, Vec<O
 
 /// How often intervals hold the truth.
 #[derive(Default)]
-struct Held {
+struct Coverage {
     differences: (u64, u64),
     completions: (u64, u64),
 }
 
-fn of_workload(k: usize) -> Held {
+fn of_workload(k: usize) -> Coverage {
     let instance = workload(k as u64);
     let policies = Registry::standard().parse_several("fifo,fair").unwrap();
     let several = |from: u64, n: u64, policy: &PolicySpec| -> Vec<_> {
@@ -70,7 +70,7 @@ fn of_workload(k: usize) -> Held {
     let n = (1..=20).find(|&n| is_enough(n, || runs(n.into()), &[])).unwrap();
     let n_fresh = (FRESH as f64 * test_scale()) as u64;
     let fresh: Vec<Vec<_>> = policies.iter().map(|policy| several(1 << 32, n_fresh, policy)).collect();
-    let mut held = Held::default();
+    let mut held = Coverage::default();
     let all = runs(n.into());
     let [first, second] = [0, 1].map(|k| all[k].result.as_deref().unwrap());
     for metric in METRICS {
@@ -98,7 +98,7 @@ fn of_workload(k: usize) -> Held {
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let all = parallel::map(WORKLOADS, parallel::processors(), |k| Ok::<_, ()>(of_workload(k))).unwrap();
-    let share = |get: fn(&Held) -> (u64, u64)| {
+    let share = |get: fn(&Coverage) -> (u64, u64)| {
         let (held, of) = all.iter().map(get).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         held as f64 / of as f64
     };

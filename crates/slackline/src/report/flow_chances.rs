@@ -3,9 +3,9 @@
 use slackline_model::cost::is_late;
 use slackline_model::{Instance, Start};
 
-use crate::capacity::wilson;
 use crate::report::number::{NOTHING, counted, exact, instants};
 use crate::report::table::{Column, Table, View};
+use crate::statistics::wilson;
 
 /// From this number of seeds on, flows have chances.
 pub const ENOUGH: usize = 20;
@@ -45,7 +45,7 @@ impl FlowSeeds {
         Some(self.completions.iter().filter(|&&completion| !is_late(completion, deadline)).count())
     }
 
-    /// The 95 % interval of this chance ([`wilson`]).
+    /// The 95 % interval of this chance (Wilson).
     pub fn chance_interval(&self) -> Option<[f64; 2]> {
         self.met().map(|met| wilson(met as u32, self.completions.len() as u32))
     }

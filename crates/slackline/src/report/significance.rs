@@ -9,8 +9,9 @@ use crate::recorded::{self, DISTANCE};
 use crate::report::comparison::{Figures, Row};
 use crate::report::names;
 use crate::report::number::{Unit, counted, duration, number};
-use crate::report::samples::{Interval, Runs, SEED, Spread};
+use crate::report::samples::{Runs, SEED};
 use crate::report::table::Best;
+use crate::statistics::{Interval, Spread};
 
 /// How values were sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,13 +85,13 @@ fn is_clear(difference: &Difference) -> bool {
 /// recorded run. `None` where there are not both.
 pub(crate) fn model_error(all: &[&Runs], get: Get<'_>) -> Option<f64> {
     let recorded = all.iter().find(|runs| !is_candidate(runs))?;
-    let own = all.iter().find(|runs| is_own_scheduler(runs))?;
+    let own = all.iter().find(|runs| has_simulation_error(runs))?;
     Some(difference(own, recorded, get)?.spread.mean.abs())
 }
 
 /// Whether it simulates the scheduler that the cluster of the log used: only its differences to the recorded run
 /// are errors of the simulation.
-pub fn is_own_scheduler(runs: &Runs) -> bool {
+fn has_simulation_error(runs: &Runs) -> bool {
     let figures = runs.result.as_deref().unwrap_or_default();
     figures.iter().any(|figures| figures.metric(DISTANCE[0]).is_some())
 }
@@ -110,8 +111,6 @@ pub(crate) fn ranked_by(all: &[&Runs]) -> &'static [&'static str] {
 /// the others are worse.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The metric that decides.
-    pub metric: &'static str,
     /// For each policy, whether it cannot be distinguished from the best one.
     pub is_best: Vec<bool>,
     /// The best policies: `fair, flex and auto`.
@@ -175,7 +174,7 @@ impl Verdict {
         };
         let others = if others.is_empty() { others.join("") } else { format!("; {}", others.join(", ")) };
         let one = if sampling.is_one_draw { "; one draw: the differences may be chance" } else { "" };
-        Some(Self { metric, is_best, names: listed(&alike), rest: format!("{is}{others}{one}.") })
+        Some(Self { is_best, names: listed(&alike), rest: format!("{is}{others}{one}.") })
     }
 
     /// The verdict on the rows of one sample.

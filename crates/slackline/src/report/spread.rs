@@ -6,9 +6,10 @@
 use crate::report::comparison::{self, FLOWS, Figures, Spec, distances};
 use crate::report::names;
 use crate::report::number::{NOTHING, Unit, column, exact};
-pub use crate::report::samples::{Interval, Runs, SEED, SEEDS_MOST, SEEDS_STEP, Spread, is_enough, legend};
+pub use crate::report::samples::{Runs, SEED, SEEDS_MOST, SEEDS_STEP, is_enough, legend};
 use crate::report::significance::{self, Sampling, Verdict};
 use crate::report::table::{Column, Table, View, fitted};
+pub use crate::statistics::{Interval, Spread};
 
 /// Two tables: means ± half the 95 % confidence interval with the best means marked, and the paired
 /// differences to the first policy; then what they say in words.

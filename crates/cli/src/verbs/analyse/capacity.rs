@@ -217,7 +217,7 @@ pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
     let sized = |value| asked.sized(&tables.importers, axis, value);
     let large = sized(axis.largest())?;
     let mut loaded = source.load(&large)?;
-    let is_drawn_by_import = loaded.options.contains_key("seed");
+    let is_drawn_by_import = loaded.depends_on_seed();
     let rule = asked.draws.rule(is_drawn_by_import || asked.simulation.options().draws());
     let question = report::SearchQuestion { policy, conditions, axis, price, rule };
     let names = report::columns(&question);

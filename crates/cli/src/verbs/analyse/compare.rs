@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let seeds = Seeds::new(&chances, args.shape.root_seed(), &view.columns);
     let samples = Samples { sources: &sources, every: args.each };
     let mut of_first = Some(samples.of(&sources[0], &shapes[0], seeds.seed(0))?);
-    let is_drawn = |samples: &Vec<Sample>| samples.iter().any(Sample::depends_on_seed);
+    let is_drawn = |samples: &Vec<Sample>| samples.iter().any(|sample| sample.loaded.depends_on_seed());
     let is_random = args.simulation.options().draws() || of_first.as_ref().is_some_and(is_drawn);
     if args.flows && !is_random {
         bail!(

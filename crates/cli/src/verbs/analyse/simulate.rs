@@ -169,6 +169,9 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     Ok(Answer::No)
 }
 
+/// The label of a random result.
+const ONE_DRAW: &str = "one draw, which may be chance (several --seeds give intervals)\n";
+
 /// What is shown beside the schedule.
 struct Supplement {
     /// Whether another seed would give another result, and there is only one.
@@ -181,7 +184,7 @@ impl Supplement {
     /// The means over all seeds; a note if there is only one draw.
     fn text(&self, instance: &Instance, view: &View) -> String {
         if self.is_one_draw {
-            return "one draw: --seeds 5 for intervals\n".to_owned();
+            return ONE_DRAW.to_owned();
         }
         let text = self.all_seeds.as_ref().map(|all| all.text(instance.start(), view));
         text.unwrap_or_default()

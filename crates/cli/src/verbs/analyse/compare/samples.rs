@@ -23,13 +23,6 @@ pub(super) struct Sample {
     pub(super) bound: QuickBound,
 }
 
-impl Sample {
-    /// Whether the same file gives another workload with another seed.
-    pub(super) fn depends_on_seed(&self) -> bool {
-        self.loaded.options.contains_key("seed")
-    }
-}
-
 impl Samples<'_> {
     /// Whether there are others than seeds.
     pub(super) fn are_named(&self) -> bool {

@@ -76,7 +76,7 @@ impl Sweep<'_> {
         let mut last: Vec<Rc<Sample>> = Vec::new();
         for k in 0.. {
             let seed = self.seeds.seed(k);
-            if last.iter().all(|sample| sample.depends_on_seed()) {
+            if last.iter().all(|sample| sample.loaded.depends_on_seed()) {
                 last = self.prepared(loaded.take(), source, size.shape, seed)?;
             }
             let is_random = self.is_random(&last);
@@ -100,7 +100,7 @@ impl Sweep<'_> {
 
     /// Whether a file gives other results with another seed.
     fn is_random(&self, samples: &[Rc<Sample>]) -> bool {
-        self.args.simulation.options().draws() || samples.iter().any(|sample| sample.depends_on_seed())
+        self.args.simulation.options().draws() || samples.iter().any(|sample| sample.loaded.depends_on_seed())
     }
 
     /// Runs the pieces of a file with one seed.

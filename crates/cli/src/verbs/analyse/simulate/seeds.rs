@@ -40,11 +40,7 @@ pub(super) struct Further<'a> {
 impl Further<'_> {
     /// Whether another seed gives another result.
     pub(super) fn is_random(&self) -> bool {
-        self.simulation.options().draws() || self.depends_on_seed()
-    }
-
-    fn depends_on_seed(&self) -> bool {
-        self.loaded.options.contains_key("seed")
+        self.simulation.options().draws() || self.loaded.depends_on_seed()
     }
 
     /// Simulates further seeds until there are enough; `None` if nothing is random, or one is enough.
@@ -79,7 +75,7 @@ impl Further<'_> {
 
     fn seed(&self, seed: u64) -> anyhow::Result<OfSeed> {
         let Self { simulation, shape, source, past, policy, .. } = *self;
-        let drawn = if self.depends_on_seed() {
+        let drawn = if self.loaded.depends_on_seed() {
             let mut drawn = source.load(&WorkloadOptions { seed: Some(seed), ..shape.clone() })?;
             drawn.prepare(simulation.grain)?;
             Some(drawn)

@@ -78,6 +78,8 @@ fn unfit(args: &Simulate) -> Option<(&'static str, &'static str)> {
         Some(("JSON, which has the schedule as a whole", "--format jsonl, csv or table"))
     } else if args.report.is_asked() {
         Some(("--report, which shows the workload as a whole", "none"))
+    } else if args.seeds.seeds.is_some_and(|seeds| seeds > 1) {
+        Some(("several --seeds, each of which reads the workload again", "--seeds 1"))
     } else if args.simulation.known_releases {
         Some(("--known-releases, which needs all flows in advance", "none"))
     } else if args.all {
@@ -99,6 +101,7 @@ fn simulate(
     let policy = args.timeout.of(args.policy.clone());
     let (name, empty) = (workload.name.clone(), workload.empty().clone());
     let mut recorded = workload.options.clone();
+    let is_random = args.simulation.options().draws() || recorded.contains_key("seed");
     args.simulation.options().record(&mut recorded, past.sha256.as_deref());
     let mut meta = workload.meta(recorded, args.shape.root_seed());
     let progress = Progress::endless();
@@ -129,7 +132,8 @@ fn simulate(
             outcome.streamed.tally.is_weighted,
             &meta.status,
         );
-    let hopeless = hopeless(&outcome.streamed.simulated.admissions);
+    let one_draw = if is_random { super::ONE_DRAW } else { "" };
+    let hopeless = hopeless(&outcome.streamed.simulated.admissions) + one_draw;
     let written = if args.output.form() == SimulationForm::Of(Form::Table) {
         let live = format!("at most {} at a time", counted(outcome.streamed.live_max as u64, "flow"));
         let figures = Figures::of_simulation(&outcome.streamed.simulated);
