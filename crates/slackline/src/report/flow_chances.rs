@@ -66,7 +66,7 @@ impl FlowSeeds {
     }
 }
 
-/// The columns of [`csv`] and of [`table`].
+/// The columns of [`csv()`] and of [`table`].
 pub const COLUMNS: [&str; 9] =
     ["policy", "flow", "deadline", "chance", "chance_low", "chance_high", "p10", "p50", "p90"];
 

@@ -70,7 +70,7 @@ const SEEDS_LEAST: u32 = 10;
 /// At most this many seeds are simulated, unless more are asked for.
 pub const SEEDS_MOST: u32 = 20;
 
-/// Whether `n` seeds are enough: after 10, 15 and 20 of them, if differences are precise ([`is_precise`]).
+/// Whether `n` seeds are enough: after 10, 15 and 20 of them, if differences are precise.
 pub fn is_enough(n: u32, all: impl FnOnce() -> Vec<Runs>, columns: &[String]) -> bool {
     let is_checked = n >= SEEDS_LEAST && n.is_multiple_of(SEEDS_STEP);
     n >= SEEDS_MOST || is_checked && is_precise(&all(), columns)

@@ -101,7 +101,7 @@ impl<'a> Samples<'a> {
         self.checked.resolved(self.checked.instance.as_ref(), &self.checked.ahead.kept)
     }
 
-    /// The completions in sample `k` of [`SAMPLES`] under a policy that keeps the decision `kept`.
+    /// The completions in sample `k` under a policy that keeps the decision `kept`.
     ///
     /// # Errors
     /// As [`ForecastInput::completions`].
