@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::Args;
 use slackline::import::RecordedOptions;
 use slackline::report::page::{Page, PageOrigin};
+use slackline_trace::Simplification;
 use slackline_trace::reading::format::ending;
 
 use super::path::WrittenFile;
@@ -60,6 +61,7 @@ pub(crate) fn about(
     seeds: Vec<u64>,
     options: RecordedOptions,
     sha256: String,
+    not_modelled: Vec<Simplification>,
 ) -> PageOrigin {
     PageOrigin {
         name: name.to_owned(),
@@ -68,6 +70,7 @@ pub(crate) fn about(
         seeds,
         options,
         sha256,
+        not_modelled,
     }
 }
 

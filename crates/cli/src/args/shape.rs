@@ -41,6 +41,8 @@ pub(crate) struct Shape {
     pub(crate) speed: Option<f64>,
 
     /// Cost of a flow in the objective [default: the workload's]
+    ///
+    /// With --deadlines, tardiness replaces response.
     #[arg(long, value_name = "METRIC", value_parser = value::metric(), help_heading = "Objective")]
     pub(crate) metric: Option<Metric>,
     /// Objective: sum or maximum of the costs

@@ -177,6 +177,7 @@ fn a_log_without_what_it_is_measured_by_is_warned_of() {
     // With map and reduce slots ApplicationMasters hold none.
     let map_reduce = run(&["compare", TRACE, "-p", "fifo", "--map-slots", "2", "--reduce-slots", "1"]);
     assert!(map_reduce.err.contains("--profile hadoop-log:am-share=0 "), "{}", map_reduce.err);
+    assert!(!map_reduce.err.contains("yarn-"), "Hadoop 1 has no YARN: {}", map_reduce.err);
     let other = run(&["compare", crate::NIGHTLY, "-p", "fifo"]);
     assert!(!other.err.contains("--profile"), "nothing happened there: {}", other.err);
 }

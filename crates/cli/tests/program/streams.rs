@@ -18,7 +18,7 @@ fn a_chain_of_lines_from_a_generator_to_a_check() {
         assert!(result.err.contains("200 flows, 200 jobs"), "{}", result.err);
         assert!(result.err.contains("no lower bound"), "{}", result.err);
         let checked = done(&["check", workload, &schedule]);
-        assert!(checked.starts_with("feasible: sum of response times under edf, cost "), "{checked}");
+        assert!(checked.starts_with("feasible: sum of tardiness under edf, cost "), "{checked}");
     }
     let other = run(&["check", &day, &schedule]);
     assert_eq!(other.code, Some(2), "{}", other.err);

@@ -2,10 +2,12 @@
 //! the comparison document follows its schema.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 use slackline_model::random::test_step;
 
+use crate::reports::data;
 use crate::{CONTRACT, NIGHTLY, PURDUE, Ran, done, program, ran, run, scratch, text};
 
 /// Runs the program as on a terminal of that width.
@@ -221,4 +223,82 @@ fn work_that_is_cut_explains_the_number_of_tasks() {
     let planned = head(&["plan", NIGHTLY, "--policy", "fair"]);
     assert!(simulated.contains("2,099 tasks (150 of them cut from work)"), "{simulated}");
     assert!(planned.contains("1,949 tasks and 1,500 slot-seconds of work"), "{planned}");
+}
+
+#[test]
+fn the_best_policies_are_the_same_in_every_form() {
+    let args = ["compare", NIGHTLY, "-p", "fifo,edf,auto"];
+    let document = json(&[&args[..], &["--format", "json"]].concat());
+    let policies = document["policies"].as_array().unwrap();
+    let in_json: Vec<bool> = policies.iter().map(|policy| policy["best"].as_bool().unwrap()).collect();
+    assert!(in_json.contains(&true) && in_json.contains(&false), "{document}");
+    let csv = done(&[&args[..], &["--format", "csv"]].concat());
+    let mut rows = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let place = rows.next().unwrap().iter().position(|name| *name == "best").unwrap();
+    assert_eq!(rows.map(|row| row[place] == "true").collect::<Vec<_>>(), in_json, "{csv}");
+    let one = done(&[&args[..], &["--jitter", "0.3", "--seeds", "1", "--format", "csv"]].concat());
+    let row: Vec<&str> = one.lines().nth(1).unwrap().split(',').collect();
+    assert_eq!(row[place], "", "one draw is no verdict: {one}");
+}
+
+/// The metric that policies minimize.
+fn metric(file: &Path, more: &[&str]) -> String {
+    let args = [&["compare", text(file), "-p", "fifo", "--format", "json"], more].concat();
+    json(&args)["objective"]["metric"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn who_asks_about_deadlines_gets_tardiness() {
+    let dir = scratch("tables_tardiness");
+    let file = |name: &str, text: String| {
+        let file = dir.join(name);
+        fs::write(&file, text).unwrap();
+        file
+    };
+    let head = "slackline = 1\ncluster.machines = [{ name = \"node\", count = 2, slots = 1 }]\n";
+    let flow = |id: &str, more: &str| {
+        format!(
+            "[[flows]]\nid = \"{id}\"\n{more}\njobs = [{{ id = \"j\", map = {{ tasks = 2, seconds = 9 }} }}]\n"
+        )
+    };
+    let none = file("none.toml", format!("{head}{}", flow("a", "")));
+    assert_eq!(metric(&none, &[]), "response");
+    assert_eq!(metric(&none, &["--deadlines", "2"]), "tardiness");
+    assert_eq!(metric(&none, &["--deadlines", "2", "--metric", "response"]), "response");
+    assert_eq!(metric(&none, &["--deadlines", "2", "--combine", "max"]), "tardiness");
+    let due = "deadline = 30";
+    let all = file("all.toml", format!("{head}{}{}", flow("a", due), flow("b", due)));
+    assert_eq!(metric(&all, &[]), "tardiness");
+    let some = file("some.toml", format!("{head}{}{}", flow("a", due), flow("b", "")));
+    assert_eq!(metric(&some, &[]), "response");
+    let stated = format!("{}objective.metric = \"makespan\"\n{}", head, flow("a", due));
+    let stated = file("stated.toml", stated);
+    for more in [&[][..], &["--deadlines", "2"]] {
+        assert_eq!(metric(&stated, more), "makespan");
+    }
+    let lines = done(&["import", text(&all), "--format", "jsonl"]);
+    let lines = file("all.jsonl", lines);
+    assert_eq!(metric(&lines, &[]), "tardiness", "a converted workload keeps its objective");
+}
+
+#[test]
+fn what_is_not_modelled_is_in_every_document_and_page() {
+    let dir = scratch("tables_not_modelled");
+    let (log, page) = (dir.join("gang.swf"), dir.join("page.html"));
+    fs::write(&log, "1 0 2 10 4 -1 -1 4 15 -1 1 1 1 1 1 1 -1 -1\n").unwrap();
+    let cluster = ["--machines", "4", "--slots", "2"];
+    let sizes = ["--machines", "1..8", "--slots", "1", "--until", "makespan:1h", "-p", "fifo"];
+    for (verb, more) in [("compare", &cluster[..]), ("capacity", &sizes), ("tune", &cluster)] {
+        let args = [&[verb, text(&log)], more].concat();
+        let document = json(&[&args[..], &["--format", "json"]].concat());
+        let gangs = &document["not_modelled"][0];
+        assert!(gangs["count"] == 1 && gangs["of"] == "job", "{verb}: {document}");
+        done(&[&args[..], &["--report", text(&page)]].concat());
+        let remarks = data(&page);
+        assert!(remarks.contains("Not modelled: 1 job: gang of several processors"), "{verb}: {remarks}");
+    }
+}
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&done(args)).unwrap()
 }

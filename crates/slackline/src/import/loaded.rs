@@ -7,7 +7,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, TasksDraft};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, Instance, Schedule, Span, Time};
-use slackline_trace::{Diagnostic, ImportedWorkload, Meta, TraceError};
+use slackline_trace::{Diagnostic, ImportedWorkload, Meta, Simplification, TraceError};
 
 use super::deadlines::Deadlines;
 use super::error::ImportError;
@@ -208,7 +208,12 @@ impl Loaded {
     /// The metadata of a schedule that does not exist yet, without its status.
     pub fn meta_before(&self, options: RecordedOptions, seed: u64) -> Meta {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let not_modelled = Diagnostic::simplifications(&self.diagnostics);
+        let not_modelled = self.not_modelled();
         Meta { version, sha256: self.sha256.clone(), options, seed, not_modelled, ..Meta::default() }
+    }
+
+    /// What simulations leave out of the log.
+    pub fn not_modelled(&self) -> Vec<Simplification> {
+        Diagnostic::simplifications(&self.diagnostics)
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use slackline_model::{Metric, Objective, Seed};
+use slackline_model::{Metric, Seed};
 use slackline_trace::{
     Diagnostic, Folder, ImportOptions, ImportedWorkload, Importer, Place, TraceError, read_folder,
     read_workload,
@@ -97,10 +97,7 @@ impl Source {
         let machines = imported.draft.machines.clone();
         refuse_options(&imported.importer, options)?;
         options.apply_cluster(&mut imported.draft, &self.name)?;
-        let objective = &mut imported.draft.objective;
-        let (metric, combine) =
-            (options.metric.unwrap_or(objective.metric), options.combine.unwrap_or(objective.combine));
-        *objective = Objective::new(metric, combine);
+        imported.draft.objective = options.objective(imported.draft.objective);
         imported.diagnostics.extend(options.metric.and_then(|metric| own_costs(&imported, metric)));
         if let Some(weights) = options.weights {
             imported.draft.weights = weights;

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use slackline_model::instance::{Arrival, Intake};
-use slackline_model::{Instance, Metric, Objective};
+use slackline_model::{Instance, Metric};
 use slackline_trace::{Diagnostic, Meta, TraceError, WorkloadStream};
 
 use super::deadlines::Deadlines;
@@ -57,8 +57,7 @@ impl StreamedWorkload {
         let mut head = stream.head().clone();
         let deadlines = Deadlines::new(options, &head.machines, name)?;
         options.apply_cluster(&mut head, name)?;
-        let Objective { metric, combine } = head.objective;
-        head.objective = Objective::new(options.metric.unwrap_or(metric), options.combine.unwrap_or(combine));
+        head.objective = options.objective(head.objective);
         head.weights = options.weights.unwrap_or(head.weights);
         if head.machines.is_empty() {
             return Err(ImportError::NoCluster { name: name.to_owned() });

@@ -3,7 +3,7 @@
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, Weights};
-use slackline_model::{Combine, Draft, Metric};
+use slackline_model::{Combine, Draft, Metric, Objective};
 use slackline_trace::{Importers, Parameters};
 
 use super::error::{ImportError, MissingOption};
@@ -75,6 +75,17 @@ impl WorkloadOptions {
     /// The seed; 0 by default.
     pub fn root_seed(&self) -> u64 {
         self.seed.unwrap_or(0)
+    }
+
+    /// The objective of a workload whose document has the objective `own`. With deadlines by an option, response
+    /// times, the metric of documents that name none, give way to tardiness: who asks about deadlines gets policies
+    /// that heed them.
+    pub(super) fn objective(&self, own: Objective) -> Objective {
+        let usual = match (self.deadlines, own.metric) {
+            (Some(_), Metric::Response) => Metric::Tardiness,
+            (_, metric) => metric,
+        };
+        Objective::new(self.metric.unwrap_or(usual), self.combine.unwrap_or(own.combine))
     }
 
     /// Takes missing options from `other`, except for the formats.

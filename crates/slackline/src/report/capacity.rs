@@ -7,6 +7,7 @@ mod question;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use slackline_trace::Simplification;
 
 pub use self::answer::outcome;
 pub(crate) use self::answer::statement;
@@ -103,6 +104,10 @@ pub(crate) struct CapacityDocument {
     /// How many draws there are at a value; absent if nothing is random.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) random: Option<RandomSearch>,
+    /// What simulations leave out of the log: `count`, `of` and `what`, as in comparisons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<BTreeMap<String, serde_json::Value>>"))]
+    pub(crate) not_modelled: Vec<Simplification>,
     /// Every value that was tried, smallest first.
     pub(crate) tried: Vec<TriedValue>,
 }
@@ -163,8 +168,8 @@ pub(crate) struct TriedValue {
     pub(crate) draws: Option<ValueDraws>,
 }
 
-/// The capacity document.
-pub fn json(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
+/// The capacity document of a log of which simulations leave out `not_modelled`.
+pub fn json(found: &Capacity, asked: &SearchQuestion<'_>, not_modelled: Vec<Simplification>) -> String {
     slackline_trace::to_json(&CapacityDocument {
         until: asked.conditions.iter().map(Condition::to_string).collect(),
         policy: asked.policy.spec().to_owned(),
@@ -181,6 +186,7 @@ pub fn json(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
             seeds: rule.number,
             out_of_time: found.is_out_of_time,
         }),
+        not_modelled,
         tried: found.tried.iter().map(|tried| document_of(found, tried, asked)).collect(),
     })
 }

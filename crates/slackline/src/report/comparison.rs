@@ -14,6 +14,7 @@ use slackline_policy::unfinished::Unfinished;
 use crate::recorded::DISTANCE;
 use crate::report::names;
 use crate::report::number::{NOTHING, Unit, column, counted, duration, exact, number};
+use crate::report::significance::{Sampling, Verdict};
 use crate::report::table::{Best, Column, Table, View, heading};
 use crate::simulate::{Crowding, Simulated};
 
@@ -386,31 +387,41 @@ pub fn csv_by(by: &'static str, rows: &[Row]) -> String {
     crate::report::csv(&header, groups.iter().zip(&rows).map(record))
 }
 
-/// One row per policy, with all metrics and all digits.
-pub fn csv(rows: &[Row]) -> String {
-    let (header, records) = records(rows);
+/// One row per policy, with all metrics and all digits, and whether it is one of the best by the verdict, which one
+/// random draw does not say.
+pub fn csv(rows: &[Row], sampling: Sampling) -> String {
+    let (header, records) = records(rows, &best(rows, sampling));
     crate::report::csv(&header, records)
 }
 
+/// The column with the best policies of one sample.
+fn best(rows: &[Row], sampling: Sampling) -> Vec<String> {
+    match Verdict::of_rows(rows, sampling) {
+        Some(verdict) if !sampling.is_one_draw => verdict.is_best.iter().map(bool::to_string).collect(),
+        _ => vec![String::new(); rows.len()],
+    }
+}
+
 /// The header and the records of [`csv()`].
-fn records(rows: &[Row]) -> (Vec<&'static str>, Vec<Vec<String>>) {
+fn records(rows: &[Row], best: &[String]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let metrics = metric_names(rows);
     let header: Vec<&'static str> = ["policy", "cost", "lower_bound", "gap"]
         .into_iter()
         .chain(metrics.clone())
-        .chain(["failed", "refused"])
+        .chain(["failed", "best", "refused"])
         .collect();
-    let record = |row: &Row| {
+    let record = |(row, best): (&Row, &String)| {
         let figures = row.result.as_ref().ok();
         let mut cells = vec![row.policy.clone()];
         cells.extend([figures.and_then(|f| f.cost), figures.and_then(|f| f.lower_bound)].map(exact));
         cells.push(exact(figures.and_then(|f| f.gap)));
         cells.extend(metrics.iter().map(|name| exact(figures.and_then(|f| f.metric(name)))));
         cells.push(figures.map_or_else(String::new, |f| f.failed.to_string()));
+        cells.push(best.clone());
         cells.push(row.result.as_ref().err().cloned().unwrap_or_default());
         cells
     };
-    (header, rows.iter().map(record).collect())
+    (header, rows.iter().zip(best).map(record).collect())
 }
 
 #[cfg(test)]

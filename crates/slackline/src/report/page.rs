@@ -30,6 +30,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use slackline_model::Instance;
 use slackline_model::printable::escaped_line;
+use slackline_trace::Simplification;
 
 pub use collect::{Collector, Drawn};
 pub use extras::is_alike;
@@ -67,6 +68,8 @@ pub struct PageOrigin {
     pub options: RecordedOptions,
     /// Hash of the workload's bytes.
     pub sha256: String,
+    /// What simulations leave out of the log.
+    pub not_modelled: Vec<Simplification>,
 }
 
 /// The content of a page.
@@ -180,7 +183,12 @@ impl Page<'_> {
             Some((all, _)) => distances(all),
             None => distances(&self.rows.iter().map(Runs::of_row).collect::<Vec<_>>()),
         };
-        [distances, crowding(&self.rows)].into_iter().filter(|text| !text.is_empty()).collect()
+        let left_out = self.about.not_modelled.iter().map(|what| format!("Not modelled: {what}."));
+        [distances, crowding(&self.rows)]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .chain(left_out)
+            .collect()
     }
 }
 

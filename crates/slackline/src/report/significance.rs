@@ -141,38 +141,27 @@ impl Verdict {
             return None;
         }
         let shown = names::shown(all.iter().map(|runs| runs.policy.as_str()));
-        let alike: Vec<String> = shown
-            .iter()
-            .zip(&is_best)
-            .filter(|(_, is_best)| **is_best)
-            .map(|(name, _)| name.clone())
-            .collect();
         let least = best_of(&all, &get, Best::Least)?;
         let error = model_error(&all, &get);
-        let others = all
-            .iter()
-            .zip(&shown)
-            .zip(&is_best)
-            .filter(|((runs, _), is_best)| !**is_best && has(runs, metric));
-        let others: Vec<String> = others
-            .filter_map(|((runs, name), _)| {
-                Some(worse(name, metric, &difference(runs, all[least], &get)?, error))
-            })
-            .collect();
+        let (mut alike, mut others) = (Vec::new(), String::new());
+        for ((runs, name), is_best) in all.iter().zip(shown).zip(&is_best) {
+            if *is_best {
+                alike.push(name);
+            } else if let Some(spread) =
+                has(runs, metric).then(|| difference(runs, all[least], &get)).flatten()
+            {
+                others += if others.is_empty() { "; " } else { ", " };
+                others += &worse(&name, metric, &spread, error);
+            }
+        }
         let what = match deciding {
             Some(metric) => words(metric),
             None => listed(&metrics.iter().map(|metric| words(metric)).collect::<Vec<_>>()),
         };
         let is = match alike.as_slice() {
             [_] => format!(" has the {} {what}", if metric == "missed" { "fewest" } else { "least" }),
-            _ if sampling.is_one_draw => format!(" have the same {what}"),
-            _ => match samples(&all) {
-                1 => format!(" are equal in {what}"),
-                n @ 2..5 => format!(" do not differ significantly in {what} over {n} {}s", sampling.word),
-                _ => format!(" are about equal in {what}"),
-            },
+            _ => are_alike(&what, samples(&all), sampling),
         };
-        let others = if others.is_empty() { others.join("") } else { format!("; {}", others.join(", ")) };
         let one = if sampling.is_one_draw { "; one draw: the differences may be chance" } else { "" };
         Some(Self { is_best, names: listed(&alike), rest: format!("{is}{others}{one}.") })
     }
@@ -180,6 +169,16 @@ impl Verdict {
     /// The verdict on the rows of one sample.
     pub fn of_rows(rows: &[Row], sampling: Sampling) -> Option<Self> {
         Self::of(&rows.iter().map(Runs::of_row).collect::<Vec<_>>(), sampling)
+    }
+}
+
+/// What several best policies have in common, over `n` samples.
+fn are_alike(what: &str, n: usize, sampling: Sampling) -> String {
+    match n {
+        _ if sampling.is_one_draw => format!(" have the same {what}"),
+        1 => format!(" are equal in {what}"),
+        2..5 => format!(" do not differ significantly in {what} over {n} {}s", sampling.word),
+        _ => format!(" are about equal in {what}"),
     }
 }
 

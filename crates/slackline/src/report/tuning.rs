@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use slackline_model::Instance;
+use slackline_trace::Simplification;
 
 use crate::report::headline;
 use crate::report::number::{Unit, counted, duration, exact, number};
@@ -224,10 +225,14 @@ pub(crate) struct Tuning {
     pub(crate) evaluated: u32,
     /// Splits there are.
     pub(crate) candidates: u32,
+    /// What estimates leave out of the log: `count`, `of` and `what`, as in comparisons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<std::collections::BTreeMap<String, serde_json::Value>>"))]
+    pub(crate) not_modelled: Vec<Simplification>,
 }
 
 /// The tuning document.
-pub fn json(instance: &Instance, tuned: &Tuned) -> String {
+pub fn json(instance: &Instance, tuned: &Tuned, not_modelled: Vec<Simplification>) -> String {
     let split = |choice: &Choice| {
         let (makespan, total_completion) = seconds(choice);
         TunedSplit {
@@ -244,6 +249,7 @@ pub fn json(instance: &Instance, tuned: &Tuned) -> String {
         default: split(&tuned.default),
         evaluated: tuned.evaluated,
         candidates: tuned.candidates,
+        not_modelled,
     })
 }
 

@@ -53,11 +53,21 @@ pub struct Simplification {
     pub what: String,
 }
 
+impl fmt::Display for Simplification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_counted(f, self.count, &self.of, &self.what)
+    }
+}
+
+fn write_counted(f: &mut fmt::Formatter<'_>, count: u64, of: &str, what: &str) -> fmt::Result {
+    let s = if count == 1 { "" } else { "s" };
+    write!(f, "{count} {of}{s}: {what}")
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, of, count, first, file, .. } = self;
-        let s = if *count == 1 { "" } else { "s" };
-        write!(f, "{count} {of}{s}: {what}")?;
+        write_counted(f, *count, of, what)?;
         match (first, file) {
             (_, Some(file)) if *of == "file" => write!(f, " (first {file})"),
             (None, _) => Ok(()),

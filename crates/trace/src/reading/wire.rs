@@ -43,12 +43,11 @@ impl schemars::JsonSchema for SchemaName {
 }
 
 /// The metric of a cost.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum MetricName {
     Completion,
-    #[default]
     Response,
     Makespan,
     Stretch,

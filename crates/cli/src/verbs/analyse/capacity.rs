@@ -251,7 +251,7 @@ pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
     let body = match asked.output.form() {
         Form::Table => report::table(&found, &question, asked.all, &view),
         Form::Csv => report::csv(&found, &question),
-        Form::Json => report::json(&found, &question),
+        Form::Json => report::json(&found, &question, loaded.not_modelled()),
     };
     asked.output.write(&head, &body, &view)?;
     if asked.report.is_asked() {
@@ -261,7 +261,8 @@ pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
             None => loaded.options.clone(),
         };
         asked.simulation.options().record(&mut recorded, past.sha256.as_deref());
-        let about = about(source.short_name(), "capacity", vec![seed], recorded, loaded.sha256.clone());
+        let (sha256, not_modelled) = (loaded.sha256.clone(), loaded.not_modelled());
+        let about = about(source.short_name(), "capacity", vec![seed], recorded, sha256, not_modelled);
         let page = match &simulation {
             Some(simulation) => simulation.page(&question, about)?,
             None => Page::new(&loaded.instance, about),

@@ -338,7 +338,8 @@ fn page<'a>(
     let instance = &loaded.instance;
     let row = Row::of_simulation(instance, simulated);
     let seeds = vec![args.shape.root_seed()];
-    let about = about(name, "simulate", seeds, recorded(args, loaded, past), loaded.sha256.clone());
+    let (options, sha256) = (recorded(args, loaded, past), loaded.sha256.clone());
+    let about = about(name, "simulate", seeds, options, sha256, loaded.not_modelled());
     Page::new(instance, about).with_policy(row, Some(collector.finish_simulation(simulated)))
 }
 

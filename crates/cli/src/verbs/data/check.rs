@@ -108,7 +108,8 @@ fn write_page(
     let loaded = document.load(workload, args.shape.options(&tables.importers)?, args.grain)?;
     let instance = &loaded.instance;
     let (seeds, options) = (vec![document.meta.seed], document.meta.options.clone());
-    let about = about(workload.short_name(), "check", seeds, options, loaded.sha256.clone());
+    let (sha256, left_out) = (loaded.sha256.clone(), loaded.not_modelled());
+    let about = about(workload.short_name(), "check", seeds, options, sha256, left_out);
     let page = Page::new(instance, about).with_note(verdict::line(verdict).trim());
     let page = match verdict {
         Verdict::Feasible { schedule, report, .. } => {

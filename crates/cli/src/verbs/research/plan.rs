@@ -176,7 +176,8 @@ fn write(
         + &headline::outcome(&schedule, headline::is_weighted(instance), &meta.status);
     if args.report.is_asked() {
         let seeds = vec![args.shape.root_seed()];
-        let about = about(name, "plan", seeds, meta.options.clone(), loaded.sha256.clone());
+        let (options, left_out) = (meta.options.clone(), meta.not_modelled.clone());
+        let about = about(name, "plan", seeds, options, loaded.sha256.clone(), left_out);
         let row = Row { policy: schedule.policy.clone(), result: Ok(figures.clone()) };
         let drawn = Drawn::of_schedule(instance, &schedule, true);
         let mut page = Page::new(instance, about).with_policy(row, Some(drawn));

@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     let body = match args.output.form() {
         Form::Table => tuning::table(instance, &request, &tuned, args.all, &view),
         Form::Csv => tuning::csv(instance, &tuned),
-        Form::Json => tuning::json(instance, &tuned),
+        Form::Json => tuning::json(instance, &tuned, loaded.not_modelled()),
     };
     args.output.write(&head, &body, &view)?;
     Ok(Answer::Yes)
@@ -212,8 +212,9 @@ fn write_best(
         out::data(Some(file), |out| slackline_trace::write_schedule(out, instance, &schedule, &meta))?;
     }
     if args.report.is_asked() {
+        let (options, left_out) = (meta.options.clone(), meta.not_modelled.clone());
         let about =
-            about(source.short_name(), "tune", vec![meta.seed], meta.options.clone(), meta.sha256.clone());
+            about(source.short_name(), "tune", vec![meta.seed], options, meta.sha256.clone(), left_out);
         let name = format!("{} (best split)", schedule.policy);
         let figures = Figures::of_schedule(&schedule, &metrics(instance, &schedule));
         let drawn = Drawn::of_schedule(instance, &schedule, true);

@@ -1,6 +1,6 @@
 //! Compares policies on clusters of several sizes: one row per size and policy.
 
-use super::{Row, crowding, metric_columns, notes, records};
+use super::{Row, best, crowding, metric_columns, notes, records};
 use crate::report::number::{Unit, counted};
 use crate::report::significance::Sampling;
 use crate::report::spread::{self, Runs};
@@ -44,9 +44,10 @@ pub fn spreads_of_sizes(sizes: &[OnSize<Runs>], sampling: Sampling, view: &View)
 }
 
 /// One row per size and policy, with all metrics and all digits.
-pub fn csv_of_sizes(sizes: &[OnSize<Row>]) -> String {
+pub fn csv_of_sizes(sizes: &[OnSize<Row>], sampling: Sampling) -> String {
     let rows: Vec<Row> = sizes.iter().flat_map(|size| size.policies.clone()).collect();
-    let (header, records) = records(&rows);
+    let best: Vec<String> = sizes.iter().flat_map(|size| best(&size.policies, sampling)).collect();
+    let (header, records) = records(&rows, &best);
     with_machines(&header, of_each(sizes).zip(records))
 }
 
@@ -85,10 +86,10 @@ mod tests {
             policies: vec![row("fifo", costs[0]), row("edf", costs[1])],
         };
         let mut sizes = [of(20, [9.0, 8.0]), of(300, [4.0, 3.0])];
-        let csv = csv_of_sizes(&sizes);
+        let csv = csv_of_sizes(&sizes, Sampling::EXACT);
         let starts: Vec<&str> =
             csv.lines().map(|line| line.split_once(",,").map_or(line, |(start, _)| start)).collect();
-        assert_eq!(starts[0], "machines,policy,cost,lower_bound,gap,tasks,failed,refused");
+        assert_eq!(starts[0], "machines,policy,cost,lower_bound,gap,tasks,failed,best,refused");
         assert_eq!(starts[1..], ["20,fifo,9", "20,edf,8", "300,fifo,4", "300,edf,3"]);
         sizes[0].policies[1].result = Err("no slots".into());
         let table = table_of_sizes(&sizes, &View::default());

@@ -8,7 +8,7 @@ use slackline_model::draft::{
     AttemptDraft, CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft,
     Repeat, RunDraft, SplitDraft, TasksDraft,
 };
-use slackline_model::{Objective, Start};
+use slackline_model::{Metric, Objective, Start};
 
 use super::{run, wire};
 use crate::reading::parse::VERSION;
@@ -29,24 +29,28 @@ pub(crate) fn to_draft(workload: wire::Workload, now: Option<&Start>) -> Result<
     };
     let machines = workload.cluster.map_or_else(Vec::new, |cluster| cluster.machines);
     let wire::Objective { metric, combine, weights } = workload.objective;
+    let flows: Vec<FlowDraft> = (workload.flows.into_iter().enumerate())
+        .map(|(i, flow)| to_flow(&format!("flows[{i}]"), flow, start.as_ref(), &mut faults))
+        .collect();
     let draft = Draft {
         machines: machines.into_iter().map(machine).collect(),
-        objective: Objective::new(metric.into(), combine),
+        objective: Objective::new(metric.map_or_else(|| usual_metric(&flows), Metric::from), combine),
         weights,
         pools: workload
             .pools
             .into_iter()
             .map(|pool| PoolDraft { id: pool.id, min_slots: per_phase(pool.min_slots) })
             .collect(),
-        flows: workload
-            .flows
-            .into_iter()
-            .enumerate()
-            .map(|(i, flow)| to_flow(&format!("flows[{i}]"), flow, start.as_ref(), &mut faults))
-            .collect(),
+        flows,
         start,
     };
     if faults.is_empty() { Ok(draft) } else { Err(faults) }
+}
+
+/// The metric of a document that names none.
+fn usual_metric(flows: &[FlowDraft]) -> Metric {
+    let are_all_due = !flows.is_empty() && flows.iter().all(|flow| flow.deadline.is_some());
+    if are_all_due { Metric::Tardiness } else { Metric::Response }
 }
 
 fn machine(machine: wire::Machine) -> MachineDraft {
@@ -241,7 +245,7 @@ pub(super) fn from_head(draft: &Draft) -> wire::Workload {
         parameters: BTreeMap::new(),
         cluster: (!machines.is_empty()).then_some(wire::Cluster { machines }),
         objective: wire::Objective {
-            metric: draft.objective.metric.into(),
+            metric: Some(draft.objective.metric.into()),
             combine: draft.objective.combine,
             weights: draft.weights,
         },

@@ -131,8 +131,10 @@ pub(crate) struct Machine {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Objective {
-    /// The metric of flows that do not bring a cost of their own.
-    pub(crate) metric: MetricName,
+    /// The metric of flows that do not bring a cost of their own: by default tardiness if every flow has a deadline,
+    /// else response (in lines always response).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metric: Option<MetricName>,
     /// Sum (minisum) or maximum (minimax).
     #[serde(with = "CombineName")]
     pub(crate) combine: Combine,
@@ -143,7 +145,7 @@ pub(crate) struct Objective {
 
 impl Default for Objective {
     fn default() -> Self {
-        Self { metric: MetricName::default(), combine: Combine::Sum, weights: draft::Weights::Use }
+        Self { metric: None, combine: Combine::Sum, weights: draft::Weights::Use }
     }
 }
 

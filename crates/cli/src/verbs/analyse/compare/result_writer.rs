@@ -51,7 +51,7 @@ impl ResultWriter<'_> {
             },
             (Form::Csv, [only]) => match args.by {
                 Some(by) => comparison::csv_by(by, &only.rows),
-                None => comparison::csv(&only.rows),
+                None => comparison::csv(&only.rows, sampling),
             },
             (Form::Csv, _) => match args.by {
                 Some(by) => spread::csv_by(by, &self.by_policy(rounds), sampling.word),
@@ -105,7 +105,7 @@ impl ResultWriter<'_> {
             if is_table {
                 comparison::table_of_sizes(&sizes, self.view)
             } else {
-                comparison::csv_of_sizes(&sizes)
+                comparison::csv_of_sizes(&sizes, sampling)
             }
         } else {
             let runs = |rounds: &Vec<Round>| OnSize {
@@ -141,7 +141,8 @@ impl ResultWriter<'_> {
         let drawn = std::mem::take(&mut sizes[0][0].drawn);
         let first = &sizes[0][0];
         let name = self.samples.title();
-        let about = about(&name, "compare", seeds(&sizes[0]), self.options(first), self.samples.sha256());
+        let (options, sha256) = (self.options(first), self.samples.sha256());
+        let about = about(&name, "compare", seeds(&sizes[0]), options, sha256, first.not_modelled.clone());
         let mut page = Page::new(&loaded.instance, about);
         for (row, drawn) in first.rows.iter().zip(drawn) {
             page = page.with_policy(row.clone(), drawn);

@@ -15,7 +15,7 @@ use slackline::report::{self, Figures, Row, comparison, headline, write_schedule
 use slackline::simulate::{FinalRow, SimulateError};
 use slackline_model::schedule::{Clock, FlowRow, TaskRows};
 use slackline_model::{Instance, Objective};
-use slackline_trace::{Diagnostic, Meta, Simplification};
+use slackline_trace::{Meta, Simplification};
 
 use super::flags::Compare;
 use super::page_rows::PageRows;
@@ -137,7 +137,7 @@ pub(super) fn round(
         headlines: headline::lines(source.short_name(), instance),
         objective: instance.objective(),
         is_weighted: headline::is_weighted(instance),
-        not_modelled: Diagnostic::simplifications(&sample.loaded.diagnostics),
+        not_modelled: sample.loaded.not_modelled(),
         objective_text: headline::objective_of(instance),
         options,
         drawn: page_rows.map_or_else(Vec::new, PageRows::into_drawn),

@@ -21,7 +21,7 @@ impl Run {
         }
         let (instance, schedule, meta) = (&outcome.instance, &outcome.schedule, &outcome.meta);
         let predicted = run.prediction().map_err(with_flag_names)?;
-        let about = about(name, "run", Vec::new(), meta.options.clone(), meta.sha256.clone());
+        let about = about(name, "run", Vec::new(), meta.options.clone(), meta.sha256.clone(), Vec::new());
         let mut page = Page::new(instance, about);
         page = page.with_policy(ran(outcome), Some(Drawn::of_schedule(instance, schedule, false)));
         if let Some(predicted) = &predicted {
