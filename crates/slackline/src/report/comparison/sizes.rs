@@ -1,6 +1,7 @@
 //! Compares policies on clusters of several sizes: one row per size and policy.
 
-use super::{Row, best, crowding, metric_columns, notes, records};
+use super::records::{best, records};
+use super::{Row, crowding, metric_columns, notes};
 use crate::report::number::{Unit, counted};
 use crate::report::significance::Sampling;
 use crate::report::spread::{self, Runs};
