@@ -30,6 +30,10 @@ pub struct Flow<'a> {
 /// A lower bound on the sum of costs by at most `steps` solutions of a relaxation: the least Σ λ_j C_j for
 /// given slopes λ, with completions C that attain it. `horizon` is about the end of the schedule; it only
 /// steers.
+///
+/// Steps end when nothing can be gained: the costs at completions that the relaxation allows, each no earlier than its
+/// floor, are at least the bound for every λ (weak duality). They also end while the bound is below the sum of the
+/// costs at the floors and does not rise fast enough to reach it.
 pub fn bound(
     flows: &[Flow<'_>],
     horizon: f64,
@@ -41,21 +45,26 @@ pub fn bound(
     let mut best = flows.iter().map(|f| f.cost.eval(f.floor)).sum::<f64>();
     let start = best;
     let (mut reach, mut quiet) = (1.0, 0);
-    for _ in 0..steps.min(STEPS) {
+    let (mut gradient, mut tops) = (vec![0.0; flows.len()], Vec::new());
+    for left in (0..steps.min(STEPS)).rev() {
         let solution = relaxation(&slopes);
-        let (mut value, mut magnitude) = (solution.value, solution.value.abs());
-        let mut gradient = Vec::with_capacity(flows.len());
-        for ((tangents, &slope), &completion) in tangents.iter().zip(&slopes).zip(&solution.completion) {
-            let (intercept, at) = tangents.intercept(slope);
+        let (mut value, mut magnitude, mut most) = (solution.value, solution.value.abs(), 0.0);
+        for (k, &completion) in solution.completion.iter().enumerate() {
+            let (intercept, at) = tangents[k].intercept(slopes[k]);
             value += intercept;
             magnitude += intercept.abs();
-            gradient.push(completion - at);
+            most += flows[k].cost.eval(completion.max(flows[k].floor));
+            gradient[k] = completion - at;
         }
         value -= crate::rounding_margin::margin(magnitude, 3 * flows.len());
         if value > best {
             (best, quiet) = (value, 0);
         } else {
             quiet += 1;
+        }
+        tops.push(tops.last().map_or(value, |&top: &f64| top.max(value)));
+        if most <= best || is_in_vain(&tops, start, left) {
+            break;
         }
         if quiet == 6 {
             (reach, quiet) = (reach * 0.7, 0);
@@ -70,6 +79,15 @@ pub fn bound(
         }
     }
     best.max(start)
+}
+
+/// Whether an ascent with these largest values so far ends below `known`, if all `left` steps raise it by twice the pace
+/// of the last eighth of the steps: the pace may grow for a while.
+fn is_in_vain(tops: &[f64], known: f64, left: usize) -> bool {
+    let window = ((tops.len() + left) / 8).max(2);
+    let Some(&before) = tops.len().checked_sub(window + 1).and_then(|at| tops.get(at)) else { return false };
+    let top = tops[tops.len() - 1];
+    top + 2.0 * (top - before) / window as f64 * left as f64 <= known
 }
 
 /// The tangents of a cost, from its floor on.
@@ -123,6 +141,36 @@ mod tests {
         // Both are due at 4: the later one is 4 s late.
         let found = two(&CostFn::tardiness(1.0, 4.0));
         assert!((found - 4.0).abs() < 1e-6, "{found}");
+    }
+
+    /// The number of steps for flows of 4 s with these floors and this cost.
+    fn steps(floors: &[f64], cost: &CostFn) -> usize {
+        let flows: Vec<Flow<'_>> = floors.iter().map(|&floor| Flow { floor, cost }).collect();
+        let mut n = 0;
+        bound(&flows, 12.0, 300, |slopes| {
+            n += 1;
+            let job = |&weight: &f64| pb::Job { work: 4.0, weight, floor: 4.0, tail: 2.0 };
+            pb::solve(&slopes.iter().map(job).collect::<Vec<_>>(), 1.0)
+        });
+        n
+    }
+
+    #[test]
+    fn an_ascent_ends_when_it_can_gain_nothing() {
+        // Nothing is late in the relaxation.
+        assert_eq!(steps(&[4.0, 8.0], &CostFn::tardiness(1.0, 20.0)), 1);
+        // Without waiting, nothing is better than the floors.
+        assert_eq!(steps(&[100.0, 200.0], &CostFn::linear(1.0, 0.0)), 1);
+        assert!(steps(&[4.0, 4.0], &CostFn::tardiness(1.0, 4.0)) > 20);
+    }
+
+    #[test]
+    fn an_ascent_that_is_too_slow_is_in_vain() {
+        assert!(!is_in_vain(&[1.0, 2.0], 100.0, 10), "too early to say");
+        assert!(is_in_vain(&[1.0, 2.0, 3.0], 100.0, 20), "43 at most");
+        assert!(!is_in_vain(&[1.0, 30.0, 60.0], 100.0, 20));
+        assert!(!is_in_vain(&[1.0, 2.0, 3.0], 100.0, 200), "too early for 200 steps");
+        assert!(!is_in_vain(&[1.0, 101.0, 101.0, 101.0], 100.0, 9), "it is above");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use crate::report::headline;
 use crate::report::number::{Unit, column, exact};
 use crate::report::table::{Align, Table, View};
 
-/// One row per bound, with the best one marked. Each row says how far the search went, and whether the bound
-/// holds only for tasks. If no bound is above 0, a line below says so.
+/// One row per bound, with the best one marked, and whether it holds only for tasks. Lines below say how far searches
+/// went, and whether no bound is above 0.
 pub fn table(bounds: &Bounds, view: &View) -> String {
     let objective = headline::objective_with(bounds.objective, bounds.weighted);
     let mut table =
@@ -18,11 +18,14 @@ pub fn table(bounds: &Bounds, view: &View) -> String {
         let bound = &bounds.bounds[k];
         let best = (Some(k) == best).then_some("best");
         let tasks = (bound.holds_for == "tasks").then_some("tasks only, not allocations");
-        let notes: Vec<&str> = [best, tasks, bound.search.as_deref()].into_iter().flatten().collect();
+        let notes: Vec<&str> = [best, tasks].into_iter().flatten().collect();
         table.row([bound.name.clone(), cell, notes.join(", ")]);
     }
+    let search = |bound: &NamedBound| Some(format!("{}: {}\n", bound.name, bound.search.as_deref()?));
+    let searches: String = bounds.bounds.iter().filter_map(search).collect();
+    let searches = if searches.is_empty() { searches } else { format!("\n{searches}") };
     let none = if bounds.best == Some(0.0) { "\nno bound above 0 found\n" } else { "" };
-    table.render(view) + none
+    table.render(view) + &searches + none
 }
 
 /// One row per bound, with all digits.
