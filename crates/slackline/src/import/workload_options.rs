@@ -77,9 +77,8 @@ impl WorkloadOptions {
         self.seed.unwrap_or(0)
     }
 
-    /// The objective of a workload whose document has the objective `own`. With deadlines by an option, response
-    /// times, the metric of documents that name none, give way to tardiness: who asks about deadlines gets policies
-    /// that heed them.
+    /// The objective of a workload whose document has the objective `own`. With `--deadlines` the question is about
+    /// deadlines, so tardiness replaces response, which is also the metric of documents that name none.
     pub(super) fn objective(&self, own: Objective) -> Objective {
         let usual = match (self.deadlines, own.metric) {
             (Some(_), Metric::Response) => Metric::Tardiness,

@@ -29,8 +29,8 @@ pub fn csv_by(by: &'static str, rows: &[Row]) -> String {
     crate::report::csv(&header, groups.iter().zip(&rows).map(record))
 }
 
-/// One row per policy, with all metrics and all digits, and whether it is one of the best by the verdict, which one
-/// random draw does not say.
+/// One row per policy, with all metrics and all digits, and whether the policy is one of the best by the verdict. That
+/// column is empty after a single random draw.
 pub fn csv(rows: &[Row], sampling: Sampling) -> String {
     let (header, records) = records(rows, &best(rows, sampling));
     crate::report::csv(&header, records)
