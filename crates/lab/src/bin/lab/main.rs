@@ -1,10 +1,11 @@
-//! Developer commands: `cargo xtask bench|bless|counters|instructions`, so that no environment variable has to
+//! Developer commands: `cargo xtask bench|bless|counters|instructions|study`, so that no environment variable has to
 //! be remembered.
 
 mod counters;
 mod documents;
 mod instructions;
 mod messages;
+mod study;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -17,6 +18,7 @@ cargo xtask bench [suite …]   run benchmarks at full size (all suites if none 
 cargo xtask bless             rewrite generated documents and approved outputs; review the diff
 cargo xtask counters [NAME]   counters of shape and size, held to record/limits.toml; all places of one counter
 cargo xtask instructions [PROGRAM]  instructions of six commands by valgrind, held to record/instructions.toml
+cargo xtask study FILE.csv    whether auto is worse than the best single policy, on classes of workloads
 ";
 
 fn main() -> ExitCode {
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         }
         ("counters", rest @ ([] | [_])) => counters::run(rest.first().map(String::as_str))
             .map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),
+        ("study", rest) => study::run(rest).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),
         ("instructions", rest @ ([] | [_])) => {
             instructions::run(rest.first().map_or("target/debug/slackline", String::as_str))
                 .map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
