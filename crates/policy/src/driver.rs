@@ -475,6 +475,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
             }
             phases.for_each(|phase| {
                 estimates.task.remove(phase);
+                estimates.unknown.remove(phase);
             });
             ledger.retire_flow(flow, *sink);
         }

@@ -221,7 +221,7 @@ impl Learning {
                         so_far.0 += record.seconds * self.speeds[group];
                         so_far.1 += guess * f64::from(count);
                     }
-                    estimates.task[phase] = self.estimate(instance, phase);
+                    self.set(instance, phase, estimates);
                 }
                 Event::FlowArrived(flow) => self.meet(instance, flow, estimates),
                 Event::MachineJoined(_) => {
@@ -271,23 +271,24 @@ impl Learning {
             if self.guessing {
                 self.guesses[phase] = Some(estimates.task[phase].seconds());
             }
-            estimates.task[phase] = self.estimate(instance, phase);
+            self.set(instance, phase, estimates);
         }
     }
 
     fn refresh_job(&self, instance: &Instance, job: JobId, estimates: &mut Estimates) {
         for phase in instance.job(job).phases() {
-            estimates.task[phase] = self.estimate(instance, phase);
+            self.set(instance, phase, estimates);
         }
     }
 
-    fn estimate(&self, instance: &Instance, phase: PhaseId) -> Span {
+    fn set(&self, instance: &Instance, phase: PhaseId, estimates: &mut Estimates) {
         let kind = kind_index(instance.phase(phase).kind);
-        self.mean(&self.own[phase])
-            .or_else(|| self.mean(&self.names[self.name_of[phase]].1))
+        let known = self.mean(&self.own[phase]).or_else(|| self.mean(&self.names[self.name_of[phase]].1));
+        *estimates.unknown.get_or_insert_with(phase, || true) = known.is_none();
+        estimates.task[phase] = known
             .or_else(|| self.guess(phase, kind))
             .or_else(|| self.mean(&self.kinds[kind]))
-            .unwrap_or(UNKNOWN)
+            .unwrap_or(UNKNOWN);
     }
 
     /// The guess for a phase, in the unit that finished tasks of its kind suggest.
@@ -317,7 +318,7 @@ impl Learning {
         }
         estimates.revision += 1;
         for (phase, _) in self.name_of.iter_enumerated() {
-            estimates.task[phase] = self.estimate(instance, phase);
+            self.set(instance, phase, estimates);
         }
     }
 }

@@ -75,6 +75,9 @@ pub struct Estimates {
     pub task: Table<PhaseId, Span>,
     /// Speed of the machines of each group.
     pub speed: TiVec<GroupId, f64>,
+    /// The phases of which no task has finished, neither of their own nor of an earlier flow of that name: their
+    /// lengths are those of other phases.
+    pub unknown: Table<PhaseId, bool>,
     /// Whether the proportions of the tasks within a phase are known too, as for an ApplicationMaster that
     /// knows the sizes of its splits. A policy that considers single tasks takes them from the instance.
     pub each: bool,
@@ -87,7 +90,7 @@ impl Estimates {
     /// The true speeds, without any phase.
     pub fn new(cluster: &Cluster) -> Self {
         let speed = cluster.groups().iter().map(|group| group.speed).collect();
-        Self { task: Table::new(), speed, each: false, revision: 0 }
+        Self { task: Table::new(), speed, unknown: Table::new(), each: false, revision: 0 }
     }
 
     /// The true means and speeds, without the proportions of single tasks.

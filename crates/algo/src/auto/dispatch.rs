@@ -114,8 +114,17 @@ impl Limits {
     /// Sets the instant from which a flow goes first: `seconds` after its release.
     pub(super) fn set(&mut self, flow: FlowId, release: Time, seconds: f64) {
         let at = release + Span::from_seconds_nearest(seconds);
-        self.at[flow] = Some(at);
+        if let Some(before) = self.at[flow].replace(at) {
+            self.by_time.remove(&(before, flow));
+        }
         self.by_time.insert((at, flow));
+    }
+
+    /// As [`Limits::set`], if that is later than the limit of the flow. O(log n).
+    pub(super) fn defer(&mut self, flow: FlowId, release: Time, seconds: f64) {
+        if self.at[flow].is_some_and(|at| at < release + Span::from_seconds_nearest(seconds)) {
+            self.set(flow, release, seconds);
+        }
     }
 
     /// When a flow went first, if it does now.

@@ -14,7 +14,6 @@
 
 use std::ops::Range;
 
-use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{FlowId, PhaseId, Span, Time};
 use slackline_policy::View;
 
@@ -36,8 +35,6 @@ pub enum Sequence<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Evaluator {
     snapshot: Snapshot,
-    /// The same state with other task durations, if the estimates are uncertain.
-    others: Vec<Snapshot>,
     /// The phases by their tails, and those of each flow one after the other.
     by_tail: Vec<u32>,
     by_flow: Vec<u32>,
@@ -101,8 +98,7 @@ impl Evaluator {
     /// Takes a snapshot of the present state. `by_tail` has the phases of all active flows, the longest tail
     /// first. O(phases + running batches).
     pub fn look(&mut self, view: &View<'_>, by_tail: impl IntoIterator<Item = PhaseId>) {
-        let Self { snapshot, by_tail: tails, others, .. } = self;
-        others.clear();
+        let Self { snapshot, by_tail: tails, .. } = self;
         snapshot.take(view);
         tails.clear();
         let is_left = |phase: &u32| snapshot.start.phases[*phase as usize].left > 0;
@@ -116,7 +112,6 @@ impl Evaluator {
         view: &View<'_>,
         flows: impl Iterator<Item = (&'a Template, Time)>,
     ) {
-        self.others.clear();
         self.by_tail.clear();
         self.snapshot.take_empty(view);
         flows.for_each(|(template, at)| self.snapshot.add(template, at, &mut self.by_tail));
@@ -158,29 +153,6 @@ impl Evaluator {
             }
         }
         *behind = at.len();
-    }
-
-    /// Also evaluates `n` worlds in which the tasks of each phase take longer or shorter, by a factor whose
-    /// logarithm is normal with this deviation.
-    pub(super) fn perturb(&mut self, n: usize, deviation: f64, rng: &mut ChaCha8Rng) {
-        for _ in 0..n {
-            let mut other = self.snapshot.clone();
-            other.perturb(|| random::lognormal(rng, -deviation * deviation / 2.0, deviation));
-            self.others.push(other);
-        }
-    }
-
-    /// The number of worlds: the estimated one, and the perturbed ones.
-    pub(super) fn n_worlds(&self) -> usize {
-        1 + self.others.len()
-    }
-
-    /// Switches to another world for the next rollouts.
-    pub(super) fn next_world(&mut self) {
-        if let [first, ..] = self.others.as_mut_slice() {
-            std::mem::swap(&mut self.snapshot, first);
-            self.others.rotate_left(1);
-        }
     }
 
     /// Sorts the phases by flow, by counting.

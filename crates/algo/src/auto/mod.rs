@@ -5,9 +5,10 @@
 //! snapshot of the state ([`snapshot`]) and of the announced flows. 2. Make the order of each rule of
 //! [`crate::rule`], and insert the new flows into the order in force by its rule. 3. Compute the completion
 //! of each flow under each order, task by task ([`evaluate`]). 4. Replace the order in force only by one
-//! whose estimated cost is lower by 0.5 % and by more than the noise of the estimates (`estimate_error`). 5.
-//! Move flows at random, half of them not far; keep a move that lowers the cost or, at equal cost, the sum of
-//! completions. 6. Until the next decision, serve by the best order (`dispatch`), but flows that have waited
+//! whose estimated cost is lower by 0.5 % and by more than the noise of the estimates. 5. Move flows at
+//! random, half of them not far; keep a move that lowers the cost or, at equal cost, the sum of completions.
+//! Where estimates are wrong (`estimate_error`), none of this is done, and the order is that of one rule. 6.
+//! Until the next decision, serve by the best order (`dispatch`), but flows that have waited
 //! too long first, and keep some slots from long tasks (`reserved_slots`). **Guarantee**: at each decision
 //! the estimated cost of the order is at most that of any rule that is tried, within 0.5 % or the error of the estimates; on
 //! what the evaluator covers and with exact estimates the estimate is right if nothing else arrives (a law,

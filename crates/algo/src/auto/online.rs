@@ -4,7 +4,9 @@
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{Cluster, Combine, CostFn, FlowId, Objective, PhaseId, Seed, SlotKind, Span, Time};
+use slackline_model::{
+    Cluster, Combine, CostFn, FlowId, Key, Metric, Objective, PhaseId, PhaseKind, Seed, SlotKind, Span, Time,
+};
 use slackline_policy::{Action, Ask, Choice, ChosenBy, Event, Grant, Policy, View};
 
 use super::evaluate::{Evaluator, Sequence};
@@ -17,7 +19,7 @@ use crate::auto::reserved_slots::Headroom;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
 use crate::rule::online::by_tail;
 use crate::rule::orders::{RULES, Rule, RuleContext, RuleKind, RuleParams};
-use crate::rule::residual::{Residual, is_live};
+use crate::rule::residual::{PhaseLeft, Residual, is_live};
 
 /// `auto` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
@@ -91,12 +93,14 @@ const PAGE: &[&str] = &[
      ten flows have arrived, or if rho of the slots is less than one slot.",
     "Machines of mixed speed: free slots are used fastest first. A slow slot stays free if the faster slots, including their current and \
      earlier work, would finish the rest of the phase before the slow slot finished one task.",
-    "Wrong estimates: auto learns the mean error of about the last 32 phases, |ln(actual / estimated)|. Above 0.2, an order must be good \
-     on average over four more scenarios with sampled durations (of at most 2,000 phases). Above 0.5, there is no search, and the current \
-     order stays unless another is better by more than the error divided by the root of the number of phases. The remaining time of a task \
-     or phase is at least a tenth of its elapsed work; a flow that has exceeded its estimate has proportionally more left. Nonlinear \
-     costs (of deadlines and maxima) depend on which flows are late, and wrong durations say little about that. So above 0.2, flows go by \
-     deadline for a sum, and by due without tails for a maximum, without a search.",
+    "Wrong estimates: auto learns the mean error of about the last 32 phases, |ln(actual / estimated)|, and the mean error of their single \
+     tasks. Above 0.2 for phases or 0.5 for tasks, and while nothing is known of a quarter of the active phases, there is no search and \
+     rollouts of other rules mean nothing. Flows are then ordered at every arrival and end by one rule that needs only the rough size of \
+     their work: slope for linear costs, atc for tardiness, moore for the number of late flows. For a maximum it is due without tails, with \
+     the best of five levels. The remaining time of a task or phase is at least a tenth of its elapsed work; a flow that has exceeded its \
+     estimate has proportionally more left.",
+    "Map slots and reduce slots: the jobs of a flow are also tried in Johnson's order, a short map phase before much other work first, \
+     because its reduces can then overlap with the maps of the others.",
 ];
 
 /// The order in force is replaced only by an order whose estimated cost is lower by this share, or noise
@@ -121,10 +125,6 @@ const LATER: [f64; 3] = [4.0, 8.0, 16.0];
 /// The number of rules that are always tried, at any cost.
 const FEWEST: usize = 2;
 
-/// With more phases than this, orders are compared only in the estimated world: the errors of many phases
-/// cancel out.
-const MANY: usize = 2_000;
-
 /// The tried rules, with their parameters.
 pub(super) fn portfolio() -> Vec<(Rule, RuleParams)> {
     let knobs = RuleParams { k: 0.5, x: 0.0, tail: false };
@@ -139,18 +139,26 @@ pub(super) fn portfolio() -> Vec<(Rule, RuleParams)> {
     RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
 }
 
-/// Positions in the portfolio of the rules that may be tried. If only dates are reliable, these are the rule
-/// by deadlines for a sum, and the rules by the latest completions that keep the largest cost below a level
-/// for a maximum. Otherwise all.
-fn usable(portfolio: &[(Rule, RuleParams)], dated: Option<Combine>) -> Vec<usize> {
-    let is_dated = |(rule, knobs): (Rule, RuleParams)| match dated {
-        None => true,
-        Some(Combine::Sum) => rule.name == "edf",
-        // Durations only set the level, which is the same for all flows.
-        Some(Combine::Max) => rule.name == "due" && !knobs.tail,
-    };
+/// The rule for an objective. It is the first order in force, and the only one while estimates are wrong: it
+/// needs to know only roughly how much work a flow has left.
+fn own_rule(objective: Objective) -> &'static str {
+    match (objective.combine, objective.metric) {
+        (Combine::Max, _) => "due",
+        (Combine::Sum, Metric::Tardy | Metric::Sla) => "moore",
+        (Combine::Sum, Metric::Tardiness | Metric::Piecewise) => "atc",
+        (Combine::Sum, _) => "slope",
+    }
+}
+
+/// Positions in the portfolio of the rules that may be tried: all, or only the rule for the objective, with
+/// its first parameters for a sum. For a maximum, durations only set the level, which is the same for all
+/// flows, so all levels are tried.
+fn usable(portfolio: &[(Rule, RuleParams)], only_own: Option<Objective>) -> Vec<usize> {
     let all = 0..portfolio.len();
-    let usable: Vec<usize> = all.clone().filter(|&at| is_dated(portfolio[at])).collect();
+    let Some(objective) = only_own else { return all.collect() };
+    let is_own = |&at: &usize| portfolio[at].0.name == own_rule(objective) && !portfolio[at].1.tail;
+    let most = if objective.combine == Combine::Max { usize::MAX } else { 1 };
+    let usable: Vec<usize> = all.clone().filter(is_own).take(most).collect();
     if usable.is_empty() { all.collect() } else { usable }
 }
 
@@ -169,7 +177,6 @@ pub struct EstimatedCost {
 }
 
 impl EstimatedCost {
-    const ZERO: Self = Self { cost: 0.0, expected: 0.0, later: 0.0, completions: 0.0 };
     const WORST: Self = {
         let never = f64::INFINITY;
         Self { cost: never, expected: never, later: never, completions: never }
@@ -206,13 +213,55 @@ pub struct Auto {
     evaluator: Evaluator,
     /// The order in force.
     order: Order,
+    within: Within,
     decided: Option<Decided>,
     choices: Vec<Choice>,
     serving: Serving,
 }
 
+/// The order of the phases of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+enum Within {
+    /// The longest tail first.
+    #[default]
+    Tails,
+    /// Johnson's order of the jobs, for map slots and reduce slots: a short map phase before much other work
+    /// lets the reduce slots begin early.
+    Stages,
+}
+
+impl Within {
+    fn other(self) -> Self {
+        match self {
+            Self::Tails => Self::Stages,
+            Self::Stages => Self::Tails,
+        }
+    }
+
+    /// The phases of the active flows in this order. O(n log n).
+    fn phases(self, residual: &Residual, view: &View<'_>) -> Vec<PhaseId> {
+        let mut phases = by_tail(residual, view);
+        if let Self::Stages = self {
+            let cluster = view.instance.cluster();
+            let key = |&phase: &PhaseId| {
+                let PhaseLeft { work, tail } = residual.phases[phase];
+                let first = work / cluster.capacity(view.instance.slot_kind_of(phase));
+                let rest = tail - first;
+                let is_map = view.instance.phase(phase).kind == PhaseKind::Map;
+                if is_map && first > rest {
+                    (true, Key::new(-rest))
+                } else {
+                    (false, Key::new(if is_map { first } else { 0.0 }))
+                }
+            };
+            phases.sort_by_cached_key(key);
+        }
+        phases
+    }
+}
+
 /// An order of flows, or none if phases of all flows are served by their tails.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Order {
     /// The position in the portfolio of its rule.
     rule: usize,
@@ -240,9 +289,11 @@ impl Auto {
             "yes" => Headroom::chosen(),
             _ => Headroom::fixed(Span(u64::MAX), 0.0),
         };
+        let portfolio = portfolio();
+        let order = Order { rule: usable(&portfolio, Some(objective))[0], flows: None };
         Self {
             objective,
-            portfolio: portfolio(),
+            portfolio,
             rollouts: settings.count("rollouts"),
             turn: 0,
             ends: settings.choice("ends") == "yes",
@@ -255,7 +306,8 @@ impl Auto {
             prospect: Prospect::default(),
             announced: Announced::default(),
             evaluator: Evaluator::default(),
-            order: Order::default(),
+            order,
+            within: Within::default(),
             decided: None,
             choices: Vec::new(),
             serving: Serving::default(),
@@ -267,6 +319,7 @@ impl Auto {
     pub fn with_rules(mut self, rules: Vec<(Rule, RuleParams)>) -> Self {
         assert!(!rules.is_empty(), "an order comes from a rule");
         self.portfolio = rules;
+        self.order.rule = usable(&self.portfolio, Some(self.objective))[0];
         self
     }
 
@@ -306,9 +359,8 @@ impl Auto {
         self.wait
     }
 
-    /// Takes a snapshot of the present state and adds the flows that arrived.
-    fn look(&mut self, events: &[Event], phases: &[PhaseId], view: &View<'_>) {
-        self.evaluator.look(view, phases.iter().copied());
+    /// Adds the flows that arrived. The evaluator has a snapshot of the present state.
+    fn note_arrivals(&mut self, events: &[Event], view: &View<'_>) {
         for event in events {
             let Event::FlowArrived(flow) = *event else { continue };
             // A flow without work has finished already.
@@ -323,28 +375,42 @@ impl Auto {
         if events.iter().any(is_arrival) {
             self.headroom.choose(self.objective, view);
         }
-        for (number, left) in self.residual.flows.iter().enumerate().filter(|(_, left)| left.overrun > 1.0) {
-            self.evaluator.stretch(number, left.overrun);
-        }
     }
 
     /// Chooses the best order from now on.
     fn decide(&mut self, events: &[Event], view: &View<'_>) {
         self.residual.measure(view);
-        let phases = by_tail(&self.residual, view);
-        self.look(events, &phases, view);
+        let mut phases = self.within.phases(&self.residual, view);
+        self.evaluator.look(view, phases.iter().copied());
+        self.note_arrivals(events, view);
+        let is_unknown = |phase: &&PhaseId| {
+            view.estimates.unknown.get(**phase) == Some(&true) && !view.phase(**phase).is_done()
+        };
+        let unknown = phases.iter().filter(is_unknown).count();
+        let is_doubtful = !self.estimate_error.is_little() || unknown > phases.len() / 4;
+        if is_doubtful {
+            // What was believed to be short at its arrival may not be.
+            for left in &self.residual.flows {
+                let release = view.instance.flow(left.flow).release;
+                self.serving.limits.defer(left.flow, release, self.wait * left.rem);
+            }
+        }
         let Self { residual, estimate_error, headroom, prospect, announced, evaluator, serving, rng, .. } =
             self;
         let backlog: f64 = residual.flows.iter().map(|left| left.rem).sum();
         let announced = announced.within(backlog, view.now);
         let live = evaluator.n_flows();
-        evaluator.announce(announced.iter().map(|known| (&known.template, known.at)));
-        evaluator.reserve(headroom.theta, headroom.rho);
-        let numbered = |(at, flow)| Some((at, evaluator.flows().binary_search(&flow).ok()? as u32));
-        let limits: Vec<(Time, u32)> = serving.limits.iter().filter_map(numbered).collect();
-        evaluator.limit(limits.into_iter());
-        let worlds = if phases.len() > MANY { 0 } else { estimate_error.worlds() };
-        evaluator.perturb(worlds, estimate_error.error(), rng);
+        let set_up = |evaluator: &mut Evaluator, phases: &[PhaseId]| {
+            evaluator.look(view, phases.iter().copied());
+            let late = residual.flows.iter().enumerate().filter(|(_, left)| left.overrun > 1.0);
+            late.for_each(|(number, left)| evaluator.stretch(number, left.overrun));
+            evaluator.announce(announced.iter().map(|known| (&known.template, known.at)));
+            evaluator.reserve(headroom.theta, headroom.rho);
+            let numbered = |(at, flow)| Some((at, evaluator.flows().binary_search(&flow).ok()? as u32));
+            let limits: Vec<(Time, u32)> = serving.limits.iter().filter_map(numbered).collect();
+            evaluator.limit(limits.into_iter());
+        };
+        set_up(evaluator, &phases);
         let to_come = (live as u32..).zip(announced);
         let scene =
             RuleContext::of(residual, view, to_come.map(|(number, known)| known.candidate(number, view.now)));
@@ -353,9 +419,9 @@ impl Auto {
         costs.extend(announced.iter().map(|known| &known.cost));
         let gain = GAIN.max(estimate_error.noise(phases.len()));
         let delay = prospect.delay(self.objective, &costs);
-        let by_dates = delay > 0.0 && !estimate_error.is_little();
-        let usable = usable(&self.portfolio, by_dates.then_some(self.objective.combine));
-        if !usable.contains(&self.order.rule) {
+        let usable = usable(&self.portfolio, is_doubtful.then_some(self.objective));
+        // Of a single rule, the order by what is known now.
+        if !usable.contains(&self.order.rule) || is_doubtful && usable.len() == 1 {
             self.order = Order { rule: usable[0], flows: None };
         }
         // A flow without work has finished already.
@@ -365,17 +431,27 @@ impl Auto {
         let times = if came_together && self.rollouts > 1 { AT_FIRST } else { 1 };
         let rollouts = times * self.rollouts;
         let rules = usable.len().min(rollouts.div_ceil(2) as usize);
-        let searches = estimate_error.allows_search() && !by_dates;
-        let searched = if searches { rollouts.saturating_sub(rules as u64) } else { 0 };
+        let searched = if is_doubtful { 0 } else { rollouts.saturating_sub(rules as u64) };
         let work = WORK * rollouts;
         let cluster = view.instance.cluster();
         let capacity = (!cluster.is_map_reduce()).then(|| cluster.capacity(SlotKind::Any));
         let is_sum = delay <= 0.0 && self.objective.combine == Combine::Sum;
-        let floor = if is_sum && worlds == 0 { cost_floor(&scene, capacity) } else { None };
+        let floor = if is_sum { cost_floor(&scene, capacity) } else { None };
         let effort = Effort { gain, floor, searched, turn: self.turn, rules, work };
         let mut looking = OrderCosts { evaluator, costs, objective: self.objective, now: view.now, delay };
-        let Best { order: best, by, estimated, tried } =
+        let Best { order: best, by, mut estimated, tried } =
             looking.best(&self.portfolio, &usable, &scene, &self.order, effort, rng);
+        if cluster.is_map_reduce() {
+            let other = self.within.other();
+            let other_phases = other.phases(residual, view);
+            set_up(looking.evaluator, &other_phases);
+            let under_other = looking.estimated(best.flows.as_deref(), Some(estimated), None);
+            if under_other.beats(estimated, gain) {
+                (self.within, phases, estimated) = (other, other_phases, under_other);
+            } else {
+                set_up(looking.evaluator, &phases);
+            }
+        }
         self.turn = (self.turn + tried) % usable.len();
         let announced = announced.iter().map(|known| known.at).collect();
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
@@ -504,37 +580,9 @@ impl OrderCosts<'_, '_> {
         Best { order: best, by, estimated: least, tried }
     }
 
-    /// The estimated cost of an order, on average over all worlds; infinite if some flow never completes, or
-    /// if the cost is not below `least`. Only `moved` differ from the order that the evaluator remembers.
+    /// The estimated cost of an order; infinite if some flow never completes, or if the cost is above `least`.
+    /// Only `moved` differ from the order that the evaluator remembers.
     pub(super) fn estimated(
-        &mut self,
-        order: Option<&[u32]>,
-        least: Option<EstimatedCost>,
-        moved: Option<&[u32]>,
-    ) -> EstimatedCost {
-        let worlds = self.evaluator.n_worlds();
-        let mut sum = EstimatedCost::ZERO;
-        for _ in 0..worlds {
-            // It may still be better on average.
-            let here = self.estimated_here(order, least.filter(|_| worlds == 1), moved);
-            sum.cost += here.cost;
-            sum.expected += here.expected;
-            sum.later += here.later;
-            sum.completions += here.completions;
-            self.evaluator.next_world();
-        }
-        let n = worlds as f64;
-        let EstimatedCost { cost, expected, later, completions } = sum;
-        EstimatedCost {
-            cost: cost / n,
-            expected: expected / n,
-            later: later / n,
-            completions: completions / n,
-        }
-    }
-
-    /// The cost in the present world; infinite if above `least`.
-    fn estimated_here(
         &mut self,
         order: Option<&[u32]>,
         least: Option<EstimatedCost>,
@@ -582,9 +630,8 @@ impl OrderCosts<'_, '_> {
     ) -> EstimatedCost {
         let mut least = from;
         let last = (order.len() as u64).saturating_sub(1);
-        let worlds = self.evaluator.n_worlds() as u64;
         let mut is_remembered = false;
-        for _ in 0..if last > 0 { rollouts / worlds } else { 0 } {
+        for _ in 0..if last > 0 { rollouts } else { 0 } {
             if self.evaluator.work() > work {
                 break;
             }
@@ -598,12 +645,12 @@ impl OrderCosts<'_, '_> {
             if from == to {
                 continue;
             }
-            if worlds == 1 && !std::mem::replace(&mut is_remembered, true) {
+            if !std::mem::replace(&mut is_remembered, true) {
                 self.evaluator.remember(order);
             }
             shift(order, from, to);
-            let moved = (worlds == 1).then(|| &order[from.min(to)..=from.max(to)]);
-            let estimated = self.estimated(Some(&*order), Some(least), moved);
+            let moved = &order[from.min(to)..=from.max(to)];
+            let estimated = self.estimated(Some(&*order), Some(least), Some(moved));
             if estimated.beats(least, 0.0) {
                 (least, is_remembered) = (estimated, false);
             } else {
@@ -644,7 +691,8 @@ impl Policy for Auto {
         self.estimate_error.note(events, view);
         self.serving.note(events, view);
         self.ended += events.iter().filter_map(Event::over).count();
-        let have_ended = self.ends && self.ended >= ENDED;
+        let ended = if self.estimate_error.is_little() { ENDED } else { 1 };
+        let have_ended = self.ends && self.ended >= ended;
         let decides = events.iter().any(is_arrival)
             || have_ended && view.instance.flows().keys().any(|flow| is_live(flow, view));
         if decides {

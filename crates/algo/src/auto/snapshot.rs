@@ -203,28 +203,6 @@ impl Snapshot {
         }
     }
 
-    /// Multiplies the durations of the tasks of each phase by a random factor.
-    pub(super) fn perturb(&mut self, mut draw: impl FnMut() -> f64) {
-        let factors: Vec<f64> = self.phases.iter().map(|_| draw()).collect();
-        for (phase, &factor) in factors.iter().enumerate() {
-            self.stretch(phase..phase + 1, factor);
-        }
-        let now = self.time;
-        let later = |end: End| {
-            let left = end.at.since(now).seconds() * factors[end.phase as usize];
-            End { at: now + Span::from_seconds_nearest(left).max(Span(1)), ..end }
-        };
-        self.start.ends = std::mem::take(&mut self.start.ends).into_iter().map(later).collect();
-        for (phase, &factor) in self.start.phases.iter().zip(&factors) {
-            let mut next = phase.waits;
-            while let Some(at) = next {
-                let wait = &mut self.start.waits[at as usize];
-                wait.span = Span::from_seconds_nearest(wait.span.seconds() * factor);
-                next = wait.next;
-            }
-        }
-    }
-
     /// The phases of a flow.
     pub(super) fn phases_of(&self, flow: usize) -> Range<usize> {
         let end = self.firsts.get(flow + 1).map_or(self.phases.len(), |&(_, first)| first as usize);

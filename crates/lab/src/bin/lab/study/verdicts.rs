@@ -103,8 +103,9 @@ impl std::fmt::Display for Verdict {
 fn verdict(policies: &BTreeMap<&str, Costs>) -> Option<Verdict> {
     let judged = policies.get(JUDGED)?;
     let half = |odd: u64| judged.keys().copied().filter(move |seed| seed % 2 == odd);
-    let others =
-        policies.iter().filter(|(name, costs)| !name.starts_with(JUDGED) && costs.len() == judged.len());
+    let others = policies
+        .iter()
+        .filter(|(name, costs)| **name != JUDGED && judged.keys().all(|seed| costs.contains_key(seed)));
     let sum = |costs: &Costs| half(0).map(|seed| costs[&seed]).sum::<f64>();
     let (best, costs) = others.min_by(|a, b| sum(a.1).total_cmp(&sum(b.1)))?;
     let pairs: Vec<(f64, f64)> = half(1).map(|seed| (judged[&seed], costs[&seed])).collect();
