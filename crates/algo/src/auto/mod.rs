@@ -29,6 +29,7 @@
 //! - `estimate_error`: how far estimates are off; `future_arrivals`: how much later flows end because others
 //!   will arrive;
 //! - `cost_floor`: a lower bound on the cost of every order, which ends decisions early;
+//! - `job_order`: the order of the jobs of a flow;
 //! - `dispatch`: who is served until the next decision;
 //! - [`online`]: the policy; [`replayed_order`]: an order that it decided, for scenarios of the same flows;
 //! - [`offline_search`], [`insertion`]: the searches for plans, where all flows are known: for an order of
@@ -40,6 +41,7 @@ mod estimate_error;
 pub mod evaluate;
 mod future_arrivals;
 pub mod insertion;
+mod job_order;
 pub mod offline_search;
 pub mod online;
 mod positions;

@@ -4,9 +4,7 @@
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{
-    Cluster, Combine, CostFn, FlowId, Key, Metric, Objective, PhaseId, PhaseKind, Seed, SlotKind, Span, Time,
-};
+use slackline_model::{Cluster, Combine, CostFn, FlowId, Objective, PhaseId, Seed, SlotKind, Span, Time};
 use slackline_policy::{Action, Ask, Choice, ChosenBy, Event, Grant, Policy, View};
 
 use super::evaluate::{Evaluator, Sequence};
@@ -14,12 +12,12 @@ use crate::auto::cost_floor::cost_floor;
 use crate::auto::dispatch::{Serving, kept};
 use crate::auto::estimate_error::EstimateError;
 use crate::auto::future_arrivals::Prospect;
+use crate::auto::job_order::JobOrder;
 use crate::auto::recurring::{Announced, RecurringFlow};
 use crate::auto::reserved_slots::Headroom;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
-use crate::rule::online::by_tail;
-use crate::rule::orders::{RULES, Rule, RuleContext, RuleKind, RuleParams};
-use crate::rule::residual::{PhaseLeft, Residual, is_live};
+use crate::rule::orders::{RULES, Rule, RuleContext, RuleKind, RuleParams, rule_for};
+use crate::rule::residual::{Residual, is_live};
 
 /// `auto` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
@@ -139,24 +137,13 @@ pub(super) fn portfolio() -> Vec<(Rule, RuleParams)> {
     RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
 }
 
-/// The rule for an objective. It is the first order in force, and the only one while estimates are wrong: it
-/// needs to know only roughly how much work a flow has left.
-fn own_rule(objective: Objective) -> &'static str {
-    match (objective.combine, objective.metric) {
-        (Combine::Max, _) => "due",
-        (Combine::Sum, Metric::Tardy | Metric::Sla) => "moore",
-        (Combine::Sum, Metric::Tardiness | Metric::Piecewise) => "atc",
-        (Combine::Sum, _) => "slope",
-    }
-}
-
 /// Positions in the portfolio of the rules that may be tried: all, or only the rule for the objective, with
 /// its first parameters for a sum. For a maximum, durations only set the level, which is the same for all
 /// flows, so all levels are tried.
 fn usable(portfolio: &[(Rule, RuleParams)], only_own: Option<Objective>) -> Vec<usize> {
     let all = 0..portfolio.len();
     let Some(objective) = only_own else { return all.collect() };
-    let is_own = |&at: &usize| portfolio[at].0.name == own_rule(objective) && !portfolio[at].1.tail;
+    let is_own = |&at: &usize| portfolio[at].0.name == rule_for(objective) && !portfolio[at].1.tail;
     let most = if objective.combine == Combine::Max { usize::MAX } else { 1 };
     let usable: Vec<usize> = all.clone().filter(is_own).take(most).collect();
     if usable.is_empty() { all.collect() } else { usable }
@@ -213,51 +200,10 @@ pub struct Auto {
     evaluator: Evaluator,
     /// The order in force.
     order: Order,
-    within: Within,
+    job_order: JobOrder,
     decided: Option<Decided>,
     choices: Vec<Choice>,
     serving: Serving,
-}
-
-/// The order of the phases of a flow.
-#[derive(Clone, Copy, Debug, Default)]
-enum Within {
-    /// The longest tail first.
-    #[default]
-    Tails,
-    /// Johnson's order of the jobs, for map slots and reduce slots: a short map phase before much other work
-    /// lets the reduce slots begin early.
-    Stages,
-}
-
-impl Within {
-    fn other(self) -> Self {
-        match self {
-            Self::Tails => Self::Stages,
-            Self::Stages => Self::Tails,
-        }
-    }
-
-    /// The phases of the active flows in this order. O(n log n).
-    fn phases(self, residual: &Residual, view: &View<'_>) -> Vec<PhaseId> {
-        let mut phases = by_tail(residual, view);
-        if let Self::Stages = self {
-            let cluster = view.instance.cluster();
-            let key = |&phase: &PhaseId| {
-                let PhaseLeft { work, tail } = residual.phases[phase];
-                let first = work / cluster.capacity(view.instance.slot_kind_of(phase));
-                let rest = tail - first;
-                let is_map = view.instance.phase(phase).kind == PhaseKind::Map;
-                if is_map && first > rest {
-                    (true, Key::new(-rest))
-                } else {
-                    (false, Key::new(if is_map { first } else { 0.0 }))
-                }
-            };
-            phases.sort_by_cached_key(key);
-        }
-        phases
-    }
 }
 
 /// An order of flows, or none if phases of all flows are served by their tails.
@@ -307,7 +253,7 @@ impl Auto {
             announced: Announced::default(),
             evaluator: Evaluator::default(),
             order,
-            within: Within::default(),
+            job_order: JobOrder::default(),
             decided: None,
             choices: Vec::new(),
             serving: Serving::default(),
@@ -377,24 +323,28 @@ impl Auto {
         }
     }
 
-    /// Chooses the best order from now on.
-    fn decide(&mut self, events: &[Event], view: &View<'_>) {
-        self.residual.measure(view);
-        let mut phases = self.within.phases(&self.residual, view);
-        self.evaluator.look(view, phases.iter().copied());
-        self.note_arrivals(events, view);
+    /// Whether the lengths of these phases are unknown or were wrong lately. Then flows that were believed to be
+    /// short at their arrival get a later waiting limit.
+    fn doubts(&mut self, phases: &[PhaseId], view: &View<'_>) -> bool {
         let is_unknown = |phase: &&PhaseId| {
             view.estimates.unknown.get(**phase) == Some(&true) && !view.phase(**phase).is_done()
         };
         let unknown = phases.iter().filter(is_unknown).count();
-        let is_doubtful = !self.estimate_error.is_little() || unknown > phases.len() / 4;
-        if is_doubtful {
-            // What was believed to be short at its arrival may not be.
-            for left in &self.residual.flows {
-                let release = view.instance.flow(left.flow).release;
-                self.serving.limits.defer(left.flow, release, self.wait * left.rem);
-            }
+        let doubts = !self.estimate_error.is_little() || unknown > phases.len() / 4;
+        for left in self.residual.flows.iter().filter(|_| doubts) {
+            let release = view.instance.flow(left.flow).release;
+            self.serving.limits.defer(left.flow, release, self.wait * left.rem);
         }
+        doubts
+    }
+
+    /// Chooses the best order from now on.
+    fn decide(&mut self, events: &[Event], view: &View<'_>) {
+        self.residual.measure(view);
+        let mut phases = self.job_order.phases(&self.residual, view);
+        self.evaluator.look(view, phases.iter().copied());
+        self.note_arrivals(events, view);
+        let is_doubtful = self.doubts(&phases, view);
         let Self { residual, estimate_error, headroom, prospect, announced, evaluator, serving, rng, .. } =
             self;
         let backlog: f64 = residual.flows.iter().map(|left| left.rem).sum();
@@ -439,32 +389,37 @@ impl Auto {
         let floor = if is_sum { cost_floor(&scene, capacity) } else { None };
         let effort = Effort { gain, floor, searched, turn: self.turn, rules, work };
         let mut looking = OrderCosts { evaluator, costs, objective: self.objective, now: view.now, delay };
-        let Best { order: best, by, mut estimated, tried } =
-            looking.best(&self.portfolio, &usable, &scene, &self.order, effort, rng);
+        let mut best = looking.best(&self.portfolio, &usable, &scene, &self.order, effort, rng);
         if cluster.is_map_reduce() {
-            let other = self.within.other();
+            let other = self.job_order.other();
             let other_phases = other.phases(residual, view);
             set_up(looking.evaluator, &other_phases);
-            let under_other = looking.estimated(best.flows.as_deref(), Some(estimated), None);
-            if under_other.beats(estimated, gain) {
-                (self.within, phases, estimated) = (other, other_phases, under_other);
+            let under_other = looking.estimated(best.order.flows.as_deref(), Some(best.estimated), None);
+            if under_other.beats(best.estimated, gain) {
+                (self.job_order, phases, best.estimated) = (other, other_phases, under_other);
             } else {
                 set_up(looking.evaluator, &phases);
             }
         }
-        self.turn = (self.turn + tried) % usable.len();
+        self.turn = (self.turn + best.tried) % usable.len();
         let announced = announced.iter().map(|known| known.at).collect();
+        self.adopt(best, announced, &phases, view);
+    }
+
+    /// Serves by this order from now on.
+    fn adopt(&mut self, best: Best, announced: Vec<Time>, phases: &[PhaseId], view: &View<'_>) {
+        let Best { order, by, estimated, .. } = best;
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
-        let (chosen, knobs) = self.portfolio[best.rule];
+        let (chosen, knobs) = self.portfolio[order.rule];
         let (rule, n_flows) = (chosen.name, flows.len() as u32);
         let spelled = chosen.spelled(knobs).into();
         self.choices.push(Choice { at: view.now, rule: spelled, by, cost: estimated.cost, flows: n_flows });
-        self.decided = Some(Decided { rule, estimated, announced, order: best.flows.clone() });
+        self.decided = Some(Decided { rule, estimated, announced, order: order.flows.clone() });
         let named =
             |order: Vec<u32>| order.iter().filter_map(|&at| flows.get(at as usize).copied()).collect();
-        self.order = Order { rule: best.rule, flows: best.flows.map(named) };
+        self.order = Order { rule: order.rule, flows: order.flows.map(named) };
         self.serving.headroom.set(&self.headroom, phases.iter().copied(), view);
-        self.serving.by(self.order.flows.as_deref(), &flows, &phases, view);
+        self.serving.by(self.order.flows.as_deref(), &flows, phases, view);
     }
 }
 

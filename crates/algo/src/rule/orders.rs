@@ -1,6 +1,6 @@
 //! The table of rules: each puts the live flows in an order, by what is left of them.
 
-use slackline_model::{CostFn, Time};
+use slackline_model::{Combine, CostFn, Metric, Objective, Time};
 use slackline_policy::View;
 use slackline_relax::pb;
 
@@ -94,6 +94,16 @@ pub const RULES: &[Rule] = &[
     Rule { name: "due", how: RuleKind::Order(by_level) },
     Rule { name: "critical-path", how: RuleKind::Together },
 ];
+
+/// The name of the rule for an objective. It needs to know only roughly how much work a flow has left.
+pub fn rule_for(objective: Objective) -> &'static str {
+    match (objective.combine, objective.metric) {
+        (Combine::Max, _) => "due",
+        (Combine::Sum, Metric::Tardy | Metric::Sla) => "moore",
+        (Combine::Sum, Metric::Tardiness | Metric::Piecewise) => "atc",
+        (Combine::Sum, _) => "slope",
+    }
+}
 
 /// The names of all rules.
 pub const NAMES: &[&str] = &{

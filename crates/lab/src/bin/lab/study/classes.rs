@@ -15,24 +15,24 @@ pub(super) struct Class {
     pub(super) name: &'static str,
     /// Groups of machines: slots for any task, or for maps and for reduces; speed.
     machines: &'static [(Slots, f64)],
-    flows: (u32, u32),
+    flows: [u32; 2],
     arrivals: Arrivals,
     /// Work divided by what the busiest kind of slot can do while flows arrive.
     load: f64,
     shape: Shape,
-    jobs: (u32, u32),
-    maps: (u32, u32),
+    jobs: [u32; 2],
+    maps: [u32; 2],
     /// Seconds of a task, each decade as likely as the next.
-    map_seconds: (f64, f64),
+    map_seconds: [f64; 2],
     /// 0 for jobs without reduces.
-    reduces: (u32, u32),
-    reduce_seconds: (f64, f64),
+    reduces: [u32; 2],
+    reduce_seconds: [f64; 2],
     /// Whether all tasks of a flow have the shortest or all have the longest of these times.
     is_short_or_long: bool,
     /// Standard deviation of the logarithm of the times of tasks of a phase.
     unlike: f64,
     /// Seconds from release to deadline, divided by the time of the flow alone.
-    deadlines: (f64, f64),
+    deadlines: [f64; 2],
     weights: Weights,
     /// Probability that a flow is one phase of three tasks of ten minutes for each slot.
     whales: f64,
@@ -84,18 +84,18 @@ const TYPED: &[(Slots, f64)] = &[(Slots::MapReduce { map: 16, reduce: 8 }, 1.0)]
 const BASE: Class = Class {
     name: "poisson",
     machines: GENERIC,
-    flows: (40, 60),
+    flows: [40, 60],
     arrivals: Arrivals::Poisson,
     load: 0.8,
     shape: Shape::Mixed,
-    jobs: (1, 5),
-    maps: (1, 40),
-    map_seconds: (4.0, 60.0),
-    reduces: (0, 8),
-    reduce_seconds: (8.0, 120.0),
+    jobs: [1, 5],
+    maps: [1, 40],
+    map_seconds: [4.0, 60.0],
+    reduces: [0, 8],
+    reduce_seconds: [8.0, 120.0],
     is_short_or_long: false,
     unlike: 0.0,
-    deadlines: (1.5, 5.0),
+    deadlines: [1.5, 5.0],
     weights: Weights::One,
     whales: 0.0,
 };
@@ -103,89 +103,89 @@ const BASE: Class = Class {
 /// All classes.
 pub(super) const CLASSES: &[Class] = &[
     BASE,
-    Class { name: "light", load: 0.4, deadlines: (1.1, 2.5), ..BASE },
+    Class { name: "light", load: 0.4, deadlines: [1.1, 2.5], ..BASE },
     Class { name: "busy", load: 0.95, ..BASE },
-    Class { name: "overload", load: 1.5, deadlines: (1.2, 2.5), ..BASE },
+    Class { name: "overload", load: 1.5, deadlines: [1.2, 2.5], ..BASE },
     Class { name: "waves", arrivals: Arrivals::Waves, load: 0.85, ..BASE },
-    Class { name: "rush", arrivals: Arrivals::Rush, load: 0.6, deadlines: (2.0, 8.0), ..BASE },
-    Class { name: "hourly", arrivals: Arrivals::Hourly(8), shape: Shape::Chain, jobs: (2, 5), ..BASE },
-    Class { name: "bursts", arrivals: Arrivals::Bursts(6), shape: Shape::Fork, jobs: (3, 8), ..BASE },
-    Class { name: "batch", arrivals: Arrivals::Together, deadlines: (2.0, 60.0), ..BASE },
+    Class { name: "rush", arrivals: Arrivals::Rush, load: 0.6, deadlines: [2.0, 8.0], ..BASE },
+    Class { name: "hourly", arrivals: Arrivals::Hourly(8), shape: Shape::Chain, jobs: [2, 5], ..BASE },
+    Class { name: "bursts", arrivals: Arrivals::Bursts(6), shape: Shape::Fork, jobs: [3, 8], ..BASE },
+    Class { name: "batch", arrivals: Arrivals::Together, deadlines: [2.0, 60.0], ..BASE },
     Class {
         name: "batch-weights",
         arrivals: Arrivals::Together,
-        deadlines: (2.0, 60.0),
+        deadlines: [2.0, 60.0],
         weights: Weights::Decades,
         machines: TYPED,
         ..BASE
     },
-    Class { name: "chains", shape: Shape::Chain, jobs: (8, 16), maps: (1, 20), load: 0.9, ..BASE },
-    Class { name: "in-trees", shape: Shape::InTree, jobs: (4, 12), maps: (1, 16), load: 0.9, ..BASE },
-    Class { name: "forks", shape: Shape::Fork, jobs: (4, 12), load: 0.9, ..BASE },
-    Class { name: "tiny", machines: &[(Slots::Generic(5), 1.0)], maps: (1, 12), jobs: (1, 3), ..BASE },
+    Class { name: "chains", shape: Shape::Chain, jobs: [8, 16], maps: [1, 20], load: 0.9, ..BASE },
+    Class { name: "in-trees", shape: Shape::InTree, jobs: [4, 12], maps: [1, 16], load: 0.9, ..BASE },
+    Class { name: "forks", shape: Shape::Fork, jobs: [4, 12], load: 0.9, ..BASE },
+    Class { name: "tiny", machines: &[(Slots::Generic(5), 1.0)], maps: [1, 12], jobs: [1, 3], ..BASE },
     Class {
         name: "one-wave",
         shape: Shape::Parallel,
-        jobs: (1, 1),
-        maps: (4, 12),
-        map_seconds: (60.0, 240.0),
+        jobs: [1, 1],
+        maps: [4, 12],
+        map_seconds: [60.0, 240.0],
         load: 0.9,
         ..BASE
     },
     Class {
         name: "two-lengths",
         is_short_or_long: true,
-        map_seconds: (8.0, 70.0),
-        reduce_seconds: (8.0, 70.0),
+        map_seconds: [8.0, 70.0],
+        reduce_seconds: [8.0, 70.0],
         ..BASE
     },
     Class { name: "typed", machines: TYPED, load: 0.9, ..BASE },
     Class {
         name: "typed-reduces-bind",
         machines: TYPED,
-        maps: (1, 12),
-        reduces: (2, 10),
-        reduce_seconds: (60.0, 240.0),
+        maps: [1, 12],
+        reduces: [2, 10],
+        reduce_seconds: [60.0, 240.0],
         shape: Shape::Parallel,
-        jobs: (1, 1),
+        jobs: [1, 1],
         ..BASE
     },
     Class {
         name: "typed-maps-bind",
         machines: TYPED,
-        maps: (10, 60),
-        map_seconds: (20.0, 90.0),
-        reduces: (1, 4),
+        maps: [10, 60],
+        map_seconds: [20.0, 90.0],
+        reduces: [1, 4],
         ..BASE
     },
     Class {
         name: "one-flow-typed",
         machines: TYPED,
-        flows: (1, 1),
+        flows: [1, 1],
         shape: Shape::Parallel,
-        jobs: (4, 20),
-        reduces: (1, 8),
-        deadlines: (1.05, 1.5),
+        jobs: [4, 20],
+        reduces: [1, 8],
+        deadlines: [1.05, 1.5],
         ..BASE
     },
     Class {
         name: "one-flow",
-        flows: (1, 1),
+        flows: [1, 1],
         shape: Shape::Parallel,
-        jobs: (4, 20),
-        deadlines: (1.05, 1.5),
+        jobs: [4, 20],
+        deadlines: [1.05, 1.5],
         ..BASE
     },
     Class {
         name: "parallel-typed",
         machines: TYPED,
-        flows: (16, 24),
+        flows: [16, 24],
         shape: Shape::Parallel,
-        jobs: (2, 8),
-        reduces: (1, 8),
+        jobs: [2, 8],
+        reduces: [1, 8],
         ..BASE
     },
-    Class { name: "parallel", flows: (16, 24), shape: Shape::Parallel, jobs: (2, 8), ..BASE },
+    Class { name: "parallel", flows: [16, 24], shape: Shape::Parallel, jobs: [2, 8], ..BASE },
     Class { name: "weights", weights: Weights::Decades, load: 0.95, ..BASE },
     Class { name: "weights-by-work", weights: Weights::Work, load: 0.95, ..BASE },
     Class { name: "unlike-tasks", unlike: 1.0, load: 0.9, ..BASE },
@@ -193,8 +193,8 @@ pub(super) const CLASSES: &[Class] = &[
         name: "whales",
         whales: 0.05,
         load: 0.7,
-        map_seconds: (4.0, 20.0),
-        reduce_seconds: (4.0, 20.0),
+        map_seconds: [4.0, 20.0],
+        reduce_seconds: [4.0, 20.0],
         ..BASE
     },
     Class { name: "two-speeds", machines: &[(Slots::Generic(12), 1.0), (Slots::Generic(12), 3.0)], ..BASE },
@@ -209,7 +209,7 @@ pub(super) const CLASSES: &[Class] = &[
         load: 0.9,
         ..BASE
     },
-    Class { name: "long-end", shape: Shape::LongEnd, jobs: (2, 5), map_seconds: (2.0, 10.0), ..BASE },
+    Class { name: "long-end", shape: Shape::LongEnd, jobs: [2, 5], map_seconds: [2.0, 10.0], ..BASE },
 ];
 
 impl Class {
@@ -250,7 +250,7 @@ impl Class {
         let job = |(k, after): (usize, Vec<usize>)| {
             let is_end = matches!(self.shape, Shape::LongEnd) && k + 1 == n;
             let map = if is_end {
-                uniform(1, self.map_seconds.1 * 100.0)
+                uniform(1, self.map_seconds[1] * 100.0)
             } else {
                 self.phase(self.maps, self.map_seconds, is_long, rng)
             };
@@ -286,14 +286,14 @@ impl Class {
 
     fn phase(
         &self,
-        tasks: (u32, u32),
-        seconds: (f64, f64),
+        tasks: [u32; 2],
+        seconds: [f64; 2],
         is_long: Option<bool>,
         rng: &mut ChaCha8Rng,
     ) -> Option<PhaseDraft> {
         let tasks = count(rng, tasks);
         let drawn = decades(rng, seconds);
-        let seconds = is_long.map_or(drawn, |is_long| if is_long { seconds.1 } else { seconds.0 });
+        let seconds = is_long.map_or(drawn, |is_long| seconds[usize::from(is_long)]);
         if tasks == 0 || self.unlike == 0.0 {
             return uniform(tasks, seconds);
         }
@@ -324,11 +324,11 @@ impl Class {
             let area = areas[k].iter().copied().fold(0.0, f64::max);
             let alone = instance.flows()[FlowId::from(k)].critical_path.max(area);
             flow.release = micros(releases[k]);
-            let factor = random::uniform(rng, self.deadlines.0, self.deadlines.1);
+            let factor = random::uniform(rng, self.deadlines[0], self.deadlines[1]);
             flow.deadline = Some(micros(flow.release + factor * alone));
             flow.weight = match self.weights {
                 Weights::One => 1.0,
-                Weights::Decades => decades(rng, (0.1, 10.0)),
+                Weights::Decades => decades(rng, [0.1, 10.0]),
                 Weights::Work => areas[k].iter().sum::<f64>().max(0.01),
             };
         }
@@ -338,7 +338,6 @@ impl Class {
     /// A release as a share of the time in which flows arrive. `bursts` has an instant for each flow.
     fn release(&self, number: usize, bursts: &[f64], rng: &mut ChaCha8Rng) -> f64 {
         match self.arrivals {
-            Arrivals::Poisson => random::unit(rng),
             // Two waves of a rate from 0 to twice the mean, by rejection.
             Arrivals::Waves => loop {
                 let at = random::unit(rng);
@@ -347,7 +346,7 @@ impl Class {
                 }
             },
             Arrivals::Rush if random::chance(rng, 0.9) => random::uniform(rng, 0.3, 0.4),
-            Arrivals::Rush => random::unit(rng),
+            Arrivals::Poisson | Arrivals::Rush => random::unit(rng),
             Arrivals::Bursts(size) => bursts[number / size],
             Arrivals::Hourly(size) => (number / size) as f64 / bursts.len().div_ceil(size) as f64,
             Arrivals::Together => 0.0,
@@ -364,10 +363,10 @@ fn micros(seconds: f64) -> f64 {
     (seconds * 1e6).round().max(1.0) / 1e6
 }
 
-fn count(rng: &mut ChaCha8Rng, (low, high): (u32, u32)) -> u32 {
+fn count(rng: &mut ChaCha8Rng, [low, high]: [u32; 2]) -> u32 {
     random::integer(rng, u64::from(low), u64::from(high)) as u32
 }
 
-fn decades(rng: &mut ChaCha8Rng, (low, high): (f64, f64)) -> f64 {
+fn decades(rng: &mut ChaCha8Rng, [low, high]: [f64; 2]) -> f64 {
     libm::exp(random::uniform(rng, libm::log(low), libm::log(high)))
 }
