@@ -61,7 +61,7 @@ const KNOWN: [Known; 6] = [
     },
     Known {
         file: "wide-before-chain.toml",
-        fooled: &[("auto", 16.0), ("flex", 13.0)],
+        fooled: &[("auto", 13.0), ("flex", 13.0)],
         wiser: Some(("flowflex", 12.0)),
         optimum: 12.0,
     },
