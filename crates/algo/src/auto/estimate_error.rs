@@ -99,4 +99,17 @@ mod tests {
         assert!((error - 2.0_f64.ln()).abs() < 0.01 && !is_little, "half as long as estimated: {error}");
         assert!((estimate_error.noise(100) - error / 10.0).abs() < 1e-12);
     }
+
+    #[test]
+    fn tasks_of_unlike_length_are_an_error_where_their_mean_is_none() {
+        let mut estimate_error = EstimateError::default();
+        let mut phase = |off: f64| {
+            estimate_error.estimated[PhaseId(0)] = 2.0;
+            estimate_error.took[PhaseId(0)] = (6.0, 3, off * 3.0);
+            estimate_error.learn(PhaseId(0));
+            (estimate_error.error, estimate_error.is_little())
+        };
+        assert_eq!(phase(0.4), (0.0, true));
+        assert_eq!(phase(0.8), (0.0, false));
+    }
 }

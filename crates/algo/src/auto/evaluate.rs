@@ -179,11 +179,6 @@ impl Evaluator {
         self.begins[flow as usize] as usize..self.begins[flow as usize + 1] as usize
     }
 
-    /// The number of flows, including announced ones.
-    pub(super) fn n_flows(&self) -> usize {
-        self.snapshot.n_flows()
-    }
-
     /// The active flows; orders and completions use their numbers here.
     pub fn flows(&self) -> &[FlowId] {
         &self.snapshot.flows

@@ -17,7 +17,7 @@ use crate::auto::recurring::{Announced, RecurringFlow};
 use crate::auto::reserved_slots::Headroom;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
 use crate::rule::orders::{RULES, Rule, RuleContext, RuleKind, RuleParams, rule_for};
-use crate::rule::residual::{Residual, is_live};
+use crate::rule::residual::{Residual, ResidualWork, is_live};
 
 /// `auto` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
@@ -92,11 +92,11 @@ const PAGE: &[&str] = &[
     "Machines of mixed speed: free slots are used fastest first. A slow slot stays free if the faster slots, including their current and \
      earlier work, would finish the rest of the phase before the slow slot finished one task.",
     "Wrong estimates: auto learns the mean error of about the last 32 phases, |ln(actual / estimated)|, and the mean error of their single \
-     tasks. Above 0.2 for phases or 0.5 for tasks, and while nothing is known of a quarter of the active phases, there is no search and \
-     rollouts of other rules mean nothing. Flows are then ordered at every arrival and end by one rule that needs only the rough size of \
+     tasks. Above 0.2 for phases or 0.5 for tasks, and while nothing is known of a quarter of the active phases, auto tries no \
+     other rule and searches no order. Flows are then ordered at every arrival and end by one rule that needs only the rough size of \
      their work: slope for linear costs, atc for tardiness, moore for the number of late flows. For a maximum it is due without tails, with \
      the best of five levels. The remaining time of a task or phase is at least a tenth of its elapsed work; a flow that has exceeded its \
-     estimate has proportionally more left.",
+     estimate has proportionally more left. The waiting limit of such a flow is computed again from its longer run time.",
     "Map slots and reduce slots: the jobs of a flow are also tried in Johnson's order, a short map phase before much other work first, \
      because its reduces can then overlap with the maps of the others.",
 ];
@@ -305,8 +305,12 @@ impl Auto {
         self.wait
     }
 
-    /// Adds the flows that arrived. The evaluator has a snapshot of the present state.
-    fn note_arrivals(&mut self, events: &[Event], view: &View<'_>) {
+    /// Adds the flows that arrived.
+    fn note_arrivals(&mut self, events: &[Event], phases: &[PhaseId], view: &View<'_>) {
+        if !events.iter().any(is_arrival) {
+            return;
+        }
+        self.evaluator.look(view, phases.iter().copied());
         for event in events {
             let Event::FlowArrived(flow) = *event else { continue };
             // A flow without work has finished already.
@@ -318,13 +322,11 @@ impl Auto {
             self.announced.note(&known, view.instance.flow(flow).next_release, view.now);
             self.headroom.note(known);
         }
-        if events.iter().any(is_arrival) {
-            self.headroom.choose(self.objective, view);
-        }
+        self.headroom.choose(self.objective, view);
     }
 
-    /// Whether the lengths of these phases are unknown or were wrong lately. Then flows that were believed to be
-    /// short at their arrival get a later waiting limit.
+    /// Whether the lengths of these phases are unknown or were wrong lately. Then flows that turn out longer
+    /// than estimated at their arrival get a later waiting limit.
     fn doubts(&mut self, phases: &[PhaseId], view: &View<'_>) -> bool {
         let is_unknown = |phase: &&PhaseId| {
             view.estimates.unknown.get(**phase) == Some(&true) && !view.phase(**phase).is_done()
@@ -342,14 +344,13 @@ impl Auto {
     fn decide(&mut self, events: &[Event], view: &View<'_>) {
         self.residual.measure(view);
         let mut phases = self.job_order.phases(&self.residual, view);
-        self.evaluator.look(view, phases.iter().copied());
-        self.note_arrivals(events, view);
+        self.note_arrivals(events, &phases, view);
         let is_doubtful = self.doubts(&phases, view);
         let Self { residual, estimate_error, headroom, prospect, announced, evaluator, serving, rng, .. } =
             self;
         let backlog: f64 = residual.flows.iter().map(|left| left.rem).sum();
         let announced = announced.within(backlog, view.now);
-        let live = evaluator.n_flows();
+        let live = residual.flows.len();
         let set_up = |evaluator: &mut Evaluator, phases: &[PhaseId]| {
             evaluator.look(view, phases.iter().copied());
             let late = residual.flows.iter().enumerate().filter(|(_, left)| left.overrun > 1.0);
@@ -390,7 +391,8 @@ impl Auto {
         let effort = Effort { gain, floor, searched, turn: self.turn, rules, work };
         let mut looking = OrderCosts { evaluator, costs, objective: self.objective, now: view.now, delay };
         let mut best = looking.best(&self.portfolio, &usable, &scene, &self.order, effort, rng);
-        if cluster.is_map_reduce() {
+        let has_several = |left: &ResidualWork| view.instance.flow(left.flow).jobs().len() > 1;
+        if cluster.is_map_reduce() && residual.flows.iter().any(has_several) {
             let other = self.job_order.other();
             let other_phases = other.phases(residual, view);
             set_up(looking.evaluator, &other_phases);

@@ -2,8 +2,8 @@
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, Repeat, TasksDraft};
-use slackline_model::{Combine, Draft, Instance, Metric};
-use slackline_policy::Config;
+use slackline_model::{Combine, Draft, History, Instance, Metric};
+use slackline_policy::{Config, Learning};
 use slackline_sim::{Options, Sim};
 
 use super::*;
@@ -307,6 +307,29 @@ fn with_bad_estimates_flows_go_by_the_rule_for_the_metric() {
     assert_eq!(usable(&by_length, Some(tardiness)), [0], "without that rule, all are tried");
 }
 
+/// Nothing is known of any length at first. Waiting limits from lengths of a second would end the order by
+/// deadlines soon after.
+#[test]
+fn with_unknown_lengths_it_costs_no_more_than_the_rule_for_the_metric() {
+    let due = |k: u32| FlowDraft {
+        deadline: Some(400.0 * f64::from(12 - k)),
+        ..serial(&format!("f{k}"), 0.0, (20, 60.0 + f64::from(k)))
+    };
+    let instance = on_slots(4, (0..12).map(due).collect(), Metric::Tardiness);
+    let cost = |policy: &mut dyn Policy| {
+        let learning = Some(Learning::new(instance.cluster(), &History::default()));
+        let mut engine = Sim::new(&instance, Options::exact());
+        let run =
+            slackline_policy::run(&instance, policy, &mut engine, Config { learning, ..Config::plain() });
+        let completions: Vec<f64> = run.completions.iter().map(|at| at.unwrap().seconds()).collect();
+        instance.cost_of(&completions)
+    };
+    let settings = Settings::parse(crate::rule::ENTRY.params, [("order", "atc")]).unwrap();
+    let mut rule = (crate::rule::ENTRY.make)(instance.cluster(), &instance.objective(), &settings);
+    let (ours, theirs) = (cost(&mut auto(instance.objective(), "200")), cost(&mut *rule));
+    assert!(ours <= theirs, "auto {ours}, atc {theirs}");
+}
+
 /// Two jobs on map slots and reduce slots. By tails the long map phase goes first, and the reduce slots are
 /// idle until it ends.
 #[test]
@@ -366,7 +389,7 @@ impl Policy for Nearby {
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
         self.auto.on_events(events, view, out);
         let Auto { evaluator, rng, .. } = &mut self.auto;
-        let n = evaluator.n_flows();
+        let n = evaluator.flows().len();
         if n < 3 || !events.iter().any(|event| matches!(event, Event::FlowArrived(_))) {
             return;
         }
@@ -417,7 +440,7 @@ fn a_decision_takes_no_more_however_much_is_there() {
     let mut auto = at_arrivals(instance.objective(), "200");
     cost_of(&instance, &mut auto);
     let before = auto.evaluator.work();
-    let order: Vec<u32> = (0..auto.evaluator.n_flows() as u32).collect();
+    let order: Vec<u32> = (0..auto.evaluator.flows().len() as u32).collect();
     auto.evaluator.roll(Sequence::Flows(&order)).unwrap();
     let one = auto.evaluator.work() - before;
     assert!(order.len() == 60 && one > 2 * WORK, "much is there: a rollout takes {one}");
