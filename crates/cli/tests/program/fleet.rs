@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::processes::{Family, ended, signal, until, write_program};
+use crate::processes::{Family, ended, parent, signal, until, write_program};
 use crate::runs::{checked, command, killed_again_and_again, parts, prepared, results};
 use crate::{Ran, ran, scratch};
 
@@ -178,12 +178,15 @@ fn an_agent_that_was_stopped_for_too_long_ends_with_everything() {
     let family = Family::new("fleet-stopped-agent");
     let dir = hanging("fleet-stopped-agent", FAR);
     let (mut run, agents) = start(&family, &dir);
+    let link = parent(agents[0]);
     signal("STOP", agents[0]);
-    // No process is left that could end it.
+    // No process is left that could end it. If it has stopped by then, the system ends it and its link, as it
+    // does with every stopped process group that loses its parent.
     run.kill().expect("it can be killed");
     run.wait().expect("it is gone");
+    let is_other = |pid: u32| pid != agents[0] && Some(pid) != link;
     until("the others are gone", || {
-        family.alive().iter().all(|(pid, line)| *pid == agents[0] || !line.contains("slackline agent"))
+        !family.alive().iter().any(|(pid, line)| is_other(*pid) && line.contains("slackline agent"))
     });
     signal("CONT", agents[0]);
     family.is_gone();
