@@ -88,8 +88,8 @@ pub struct Choice {
     pub rule: Arc<str>,
     /// How the order was found.
     pub by: ChosenBy,
-    /// The estimated cost of the active flows, by the objective.
-    pub cost: f64,
+    /// The estimated cost of the active flows, by the objective, if it was estimated.
+    pub cost: Option<f64>,
     /// The number of active flows.
     pub flows: u32,
 }

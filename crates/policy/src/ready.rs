@@ -97,6 +97,17 @@ impl<K: Ord + Copy> ReadyQueue<K> {
         }
     }
 
+    /// Whether the order of the phases matters now: several can run, and not on the `free` slots together.
+    /// O(phases up to there).
+    pub fn is_contended(&self, slot_kind: SlotKind, free: u32, view: &View<'_>) -> bool {
+        let mut wanted = (0, 0);
+        self.slot_kinds[slot_kind.index()].iter().any(|&(_, phase)| {
+            let tasks = view.runnable(phase);
+            wanted = (wanted.0 + u32::from(tasks > 0), tasks.saturating_add(wanted.1));
+            wanted.0 > 1 && wanted.1 > free
+        })
+    }
+
     /// The first phase that can run on the free slot, outside `ask.skip`.
     pub fn first(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<PhaseId> {
         let mut from = None;

@@ -13,7 +13,7 @@ pub fn choices(choices: &[Choice]) -> Vec<Written> {
             ChosenBy::Rule => WrittenBy::Rule,
             ChosenBy::Search => WrittenBy::Search,
         }),
-        cost: Some(choice.cost).filter(|cost| cost.is_finite()),
+        cost: choice.cost.filter(|cost| cost.is_finite()),
         flows: choice.flows,
         bound: None,
     };

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use slackline_model::{FlowId, PhaseId, Span, Time};
 use slackline_policy::{Action, Ask, Event, Grant, IdTable, ReadyQueue, View};
 
-use crate::auto::reserved_slots::Bar;
+use crate::auto::reserved_slots::{Bar, Headroom};
 use crate::machines::Machines;
 
 /// When the flow of a phase went first, the rank of the flow, and the position of the phase by tail; the
@@ -55,27 +55,51 @@ impl Serving {
         }
     }
 
-    /// Applies the events of an instant, after a decision if there was one.
-    pub(super) fn update(&mut self, events: &[Event], is_new: bool, view: &View<'_>) {
-        let mut moved = is_new;
+    /// A flow has arrived: it is last until the next decision.
+    pub(super) fn admit(&mut self, flow: FlowId, headroom: &Headroom, view: &View<'_>) {
+        for phase in view.instance.flow(flow).phases() {
+            self.place[phase] = (NOT_YET, u32::MAX, phase.0);
+            self.headroom.admit(phase, headroom, view);
+        }
+    }
+
+    /// Whether the order of the flows matters now.
+    pub(super) fn is_contended(&self, view: &View<'_>) -> bool {
+        let cluster = view.instance.cluster();
+        cluster.slot_kinds().iter().any(|&slot_kind| {
+            // Of slots of several speeds, all flows want the fast ones.
+            let free = if cluster.uniform_speed().is_some() { view.held.free(slot_kind) } else { 0 };
+            let free = free.min(self.headroom.room(slot_kind, view));
+            self.queue.is_contended(slot_kind, free, view)
+        })
+    }
+
+    /// Applies the events of an instant.
+    pub(super) fn update(&mut self, events: &[Event], view: &View<'_>) {
+        let mut moved = false;
         for (at, flow) in self.limits.pass(view.now) {
             moved = true;
             view.instance.flow(flow).phases().for_each(|phase| {
                 (self.place[phase].0, self.place[phase].1) = (at, flow.0);
             });
         }
-        let Self { place, queue, short, headroom, .. } = self;
-        let last = |phase: PhaseId| (headroom.is_long(phase) && place[phase].0 == NOT_YET, place[phase]);
         if moved {
-            queue.rekey(view, |phase| place[phase]);
-            short.rekey(view, last);
+            self.sort(view);
         }
+        let Self { place, queue, short, headroom, .. } = self;
         queue.update(events, view, |phase| place[phase]);
-        short.update(events, view, last);
+        short.update(events, view, |phase| last(phase, place, headroom));
         for flow in events.iter().filter_map(Event::over) {
             self.place.forget(view.instance.flow(flow).phases());
             self.limits.forget(flow);
         }
+    }
+
+    /// Sorts the ready phases after a decision. O(n log n).
+    pub(super) fn sort(&mut self, view: &View<'_>) {
+        let Self { place, queue, short, headroom, .. } = self;
+        queue.rekey(view, |phase| place[phase]);
+        short.rekey(view, |phase| last(phase, place, headroom));
     }
 
     /// The phase that gets the next slots.
@@ -97,6 +121,11 @@ impl Serving {
         headroom.grant(grant.phase);
         Some(grant)
     }
+}
+
+/// The place of a phase if all long phases come last.
+fn last(phase: PhaseId, place: &IdTable<PhaseId, Place>, headroom: &Bar) -> (bool, Place) {
+    (headroom.is_long(phase) && place[phase].0 == NOT_YET, place[phase])
 }
 
 /// The waiting limits: when active flows go first.

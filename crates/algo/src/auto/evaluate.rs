@@ -126,11 +126,6 @@ impl Evaluator {
         self.lay_out();
     }
 
-    /// A copy of a flow that has just arrived, for later rollouts.
-    pub(super) fn template(&self, flow: usize) -> Template {
-        self.snapshot.template(flow, &self.by_flow[self.range_of(flow as u32)])
-    }
-
     /// Keeps a share `rho` of each slot kind from tasks longer than `theta`.
     pub(super) fn reserve(&mut self, theta: Span, rho: f64) {
         self.snapshot.reserve(theta, rho);

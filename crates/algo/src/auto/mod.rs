@@ -1,7 +1,7 @@
 //! The best order for any metric: the orders of all rules and some near the best one, rated by rollouts.
 //!
 //! **Paper**: none; rollouts of base rules (Bertsekas, Castañón 1999). **Problem**: flows that arrive over
-//! time, any metric. **Idea**: 1. When a flow arrives, and when two have ended without an arrival, take a
+//! time, any metric. **Idea**: 1. When a flow has arrived or two have ended, and several want the free slots, take a
 //! snapshot of the state ([`snapshot`]) and of the announced flows. 2. Make the order of each rule of
 //! [`crate::rule`], and insert the new flows into the order in force by its rule. 3. Compute the completion
 //! of each flow under each order, task by task ([`evaluate`]). 4. Replace the order in force only by one
@@ -13,10 +13,9 @@
 //! the estimated cost of the order is at most that of any rule that is tried, within 0.5 % or the error of the estimates; on
 //! what the evaluator covers and with exact estimates the estimate is right if nothing else arrives (a law,
 //! tested). A flow that has been there `wait` times its time alone is served before all others (tested).
-//! **Complexity**: at a decision at most `rollouts` (a parameter) rollouts, ten times as many where all flows
-//! come together, each O(phases + batches · log batches), and no more when they have taken 1,000 steps of
-//! that for each that is allowed, but the order in force and two rules always; beside them, now and then,
-//! those of the past that choose the headroom.
+//! **Complexity**: at a decision at most 200 rollouts, ten times as many where all flows come together, each
+//! O(phases + batches · log batches). All decisions together do at most a constant multiple of the work of executing
+//! tasks (`work_budget`).
 //! **Invariants**: I1. The evaluator equals the simulator on what it covers
 //! (`crates/testkit/tests/suite/rollouts.rs`).
 //! **Deviations**: none.
@@ -28,14 +27,14 @@
 //! - `reserved_slots`: slots that long tasks may not take;
 //! - `estimate_error`: how far estimates are off; `future_arrivals`: how much later flows end because others
 //!   will arrive;
-//! - `cost_floor`: a lower bound on the cost of every order, which ends decisions early;
+//! - `work_budget`: the work that decisions may do;
 //! - `job_order`: the order of the jobs of a flow;
 //! - `dispatch`: who is served until the next decision;
+//! - [`order_search`]: the orders of rules and orders near them, by the costs of rollouts;
 //! - [`online`]: the policy; [`replayed_order`]: an order that it decided, for scenarios of the same flows;
 //! - [`offline_search`], [`insertion`]: the searches for plans, where all flows are known: for an order of
 //!   flows, and for the start of each of a few tasks.
 
-mod cost_floor;
 mod dispatch;
 mod estimate_error;
 pub mod evaluate;
@@ -44,12 +43,14 @@ pub mod insertion;
 mod job_order;
 pub mod offline_search;
 pub mod online;
+pub mod order_search;
 mod positions;
 mod recurring;
 pub mod replayed_order;
 mod reserved_slots;
 pub mod snapshot;
 mod template;
+mod work_budget;
 
 pub use evaluate::{Evaluator, Sequence};
 pub use online::{Auto, ENTRY};

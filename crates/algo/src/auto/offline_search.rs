@@ -9,7 +9,7 @@ use slackline_model::{FlowId, Objective, PhaseId, Seed, Time};
 use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, View};
 
 use crate::auto::evaluate::Evaluator;
-use crate::auto::online::{EstimatedCost, OrderCosts, numbers, portfolio};
+use crate::auto::order_search::{EstimatedCost, OrderCosts, numbers, portfolio};
 use crate::auto::template::Template;
 use crate::rule::online::{ByPlace, by_tail};
 use crate::rule::orders::RuleContext;
@@ -50,14 +50,14 @@ impl Search {
         stop: impl Fn() -> bool,
     ) -> Option<SearchResult> {
         let residual = Residual::of(view);
-        let mut here = Evaluator::default();
-        here.look(view, by_tail(&residual, view));
+        let here: Vec<FlowId> = residual.flows.iter().map(|left| left.flow).collect();
         // Numbers are by release.
         let mut coming: Vec<(Time, usize, FlowId)> =
-            here.flows().iter().enumerate().map(|(at, &flow)| (released(flow), at, flow)).collect();
+            here.iter().enumerate().map(|(at, &flow)| (released(flow), at, flow)).collect();
         coming.sort_unstable();
-        let templates: Vec<(Template, Time)> =
-            coming.iter().map(|&(release, at, _)| (here.template(at), release)).collect();
+        let template =
+            |&(release, _, flow): &(Time, usize, FlowId)| (Template::of(flow, &residual, view), release);
+        let templates: Vec<(Template, Time)> = coming.iter().map(template).collect();
         let mut evaluator = Evaluator::default();
         evaluator.look_back(view, templates.iter().map(|(template, at)| (template, *at)));
         let mut number = vec![0; coming.len()];
@@ -72,7 +72,7 @@ impl Search {
             delay: 0.0,
         };
         let ruled = portfolio().into_iter().filter_map(|(rule, knobs)| numbers(rule, knobs, &scene));
-        let place = |flow: &FlowId| here.flows().binary_search(flow).ok().map(|at| at as u32);
+        let place = |flow: &FlowId| here.binary_search(flow).ok().map(|at| at as u32);
         let given = starts.iter().map(|order| order.iter().filter_map(place).collect());
         let orders = ruled
             .chain(given)

@@ -4,20 +4,23 @@
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{Cluster, Combine, CostFn, FlowId, Objective, PhaseId, Seed, SlotKind, Span, Time};
-use slackline_policy::{Action, Ask, Choice, ChosenBy, Event, Grant, Policy, View};
+use slackline_model::{Cluster, CostFn, FlowId, Objective, PhaseId, Seed, Span, Time};
+use slackline_policy::{Action, Ask, Choice, Event, Grant, Policy, View};
 
 use super::evaluate::{Evaluator, Sequence};
-use crate::auto::cost_floor::cost_floor;
-use crate::auto::dispatch::{Serving, kept};
+use crate::auto::dispatch::Serving;
 use crate::auto::estimate_error::EstimateError;
 use crate::auto::future_arrivals::Prospect;
 use crate::auto::job_order::JobOrder;
+use crate::auto::order_search::{
+    Best, Effort, EstimatedCost, FEWEST, Order, OrderCosts, own, portfolio, usable,
+};
 use crate::auto::recurring::{Announced, RecurringFlow};
 use crate::auto::reserved_slots::Headroom;
+use crate::auto::work_budget::WorkBudget;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
-use crate::rule::orders::{RULES, Rule, RuleContext, RuleKind, RuleParams, rule_for};
-use crate::rule::residual::{Residual, ResidualWork, is_live};
+use crate::rule::orders::{Rule, RuleContext, RuleParams};
+use crate::rule::residual::{Residual, is_live};
 
 /// `auto` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
@@ -26,10 +29,10 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     guarantee: "its order is never estimated to cost more than the best rule that it tried, apart from 0.5 % or the error of the estimates",
     params: &[
         Param::new(
-            "rollouts",
-            "200",
-            Values::Count(1, 2_000),
-            "orders tried at a decision; fewer if many flows are active",
+            "effort",
+            "1",
+            Values::Real(0.0, 100.0),
+            "the work of decisions: 0 only follows the rule for the metric, 10 tries ten times as many orders",
         ),
         Param::new(
             "wait",
@@ -74,12 +77,15 @@ const PAGE: &[&str] = &[
      time for the maximum of a nonlinear cost). So where no flow is late, an order with slack is better than one without. (For sums of \
      linear costs, the delay makes no difference.) Equal sums are compared again with delays of two, four and eight times that mean time. \
      So slack goes to the flows closest to their due dates, and not to flows that are already late.",
-    "rollouts=N: each decision tries N orders, or ten times as many if all active flows have just arrived together. At most half of them \
-     are orders of rules (in turn if there are more rules); the others are orders of the search. A decision has a budget of 1,000 units of \
-     work for each of its rollouts, half of it for rules. A rollout costs one unit for each phase at its start and for each batch of tasks \
-     that it starts. Up to some hundreds of phases can have all N rollouts, more phases have fewer. With 10,000 flows, only the current \
-     order and two rules, in turn, are tried, and there is no search. The budget counts work and not time, so a run is reproducible. A \
-     rollout simulates tasks with caps, kinds of slots and speeds. It includes the next release of recurring flows.",
+    "A decision is made only where the order matters: when several phases want the free slots, and something has changed since the last \
+     decision. Until then, flows that arrived are last.",
+    "effort=E: the work of decisions is counted, so a run is reproducible. A rollout costs one unit for each phase at its start and \
+     for each batch of tasks that it starts. All decisions of a run together may use 500,000 E units, and 200 E more for each flow and \
+     phase that arrives and each time that slots are assigned. A decision uses at most a quarter of what is left and tries at most 200 E \
+     orders, or ten times as many if all active flows have just arrived. At most half of them are orders of rules, first the rule for the \
+     metric, then the others in turn; the rest are orders of the search. If less is left than three rollouts cost, the order is that of \
+     the rule for the metric, and with effort=0 it always is. A rollout simulates tasks with caps, kinds of slots and speeds. It includes \
+     the next release of recurring flows.",
     "wait=K: a flow whose response time reaches K times its estimated run time on an empty cluster goes before all others. Of several \
      such flows, the first to reach it goes first. They may use the slots that are kept free of long tasks. So no flow starves under any \
      rule. (If all arrivals are known in advance, there is no starvation, and no flow goes first.)",
@@ -105,6 +111,9 @@ const PAGE: &[&str] = &[
 /// would decide.
 const GAIN: f64 = 0.005;
 
+/// The number of orders that a decision tries at effort 1.
+const ROLLOUTS: f64 = 200.0;
+
 /// The work limit of a decision for each of its rollouts ([`Evaluator::work`]). With up to some hundreds of
 /// phases, all rollouts are made; with more phases fewer, so that a decision takes about as long.
 const WORK: u64 = 1_000;
@@ -117,78 +126,21 @@ const AT_FIRST: u64 = 10;
 /// adds a third of decisions.
 const ENDED: usize = 2;
 
-/// The multiples of the delay of a [`Prospect`] at which orders of equal cost are compared.
-const LATER: [f64; 3] = [4.0, 8.0, 16.0];
-
-/// The number of rules that are always tried, at any cost.
-const FEWEST: usize = 2;
-
-/// The tried rules, with their parameters.
-pub(super) fn portfolio() -> Vec<(Rule, RuleParams)> {
-    let knobs = RuleParams { k: 0.5, x: 0.0, tail: false };
-    let with = |rule: &Rule| match rule.name {
-        "atc" => [0.5, 2.0].map(|k| RuleParams { k, ..knobs }).to_vec(),
-        "due" => {
-            let levels = [0.0, 0.1, 0.3, 0.5, 0.9];
-            levels.iter().flat_map(|&x| [true, false].map(|tail| RuleParams { x, tail, ..knobs })).collect()
-        }
-        _ => vec![knobs],
-    };
-    RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
-}
-
-/// Positions in the portfolio of the rules that may be tried: all, or only the rule for the objective, with
-/// its first parameters for a sum. For a maximum, durations only set the level, which is the same for all
-/// flows, so all levels are tried.
-fn usable(portfolio: &[(Rule, RuleParams)], only_own: Option<Objective>) -> Vec<usize> {
-    let all = 0..portfolio.len();
-    let Some(objective) = only_own else { return all.collect() };
-    let is_own = |&at: &usize| portfolio[at].0.name == rule_for(objective) && !portfolio[at].1.tail;
-    let most = if objective.combine == Combine::Max { usize::MAX } else { 1 };
-    let usable: Vec<usize> = all.clone().filter(is_own).take(most).collect();
-    if usable.is_empty() { all.collect() } else { usable }
-}
-
-/// The estimated cost of an order. Orders are compared by expected cost, then by the cost much later, then by
-/// the sum of completions from now on, since steps and maxima have plateaus.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct EstimatedCost {
-    /// The cost of the active flows, by the objective.
-    pub cost: f64,
-    /// The mean of `cost` and of the cost with every flow completed later, because more flows arrive.
-    pub expected: f64,
-    /// The sum of costs with every flow completed later still; 0 if that does not depend on the order.
-    pub later: f64,
-    /// Seconds from now.
-    pub completions: f64,
-}
-
-impl EstimatedCost {
-    const WORST: Self = {
-        let never = f64::INFINITY;
-        Self { cost: never, expected: never, later: never, completions: never }
-    };
-
-    /// Whether it is lower than `other` by more than a share of it.
-    pub(super) fn beats(self, other: Self, share: f64) -> bool {
-        let less = |a: f64, b: f64| a < b - share * b.abs();
-        let not_later = self.later <= other.later && less(self.completions, other.completions);
-        less(self.expected, other.expected)
-            || self.expected <= other.expected && (less(self.later, other.later) || not_later)
-    }
-}
-
 #[derive(Clone, Debug)]
 pub struct Auto {
     objective: Objective,
     portfolio: Vec<(Rule, RuleParams)>,
+    /// The number of orders that a decision may try.
     rollouts: u64,
+    budget: WorkBudget,
     /// The first rule of the next decision.
     turn: usize,
     /// Whether it also decides when flows end.
     ends: bool,
     /// The number of flows that ended since the last decision.
     ended: usize,
+    /// Whether something has happened since the last decision that may change the order.
+    is_due: bool,
     /// A flow goes first when its response time reaches this multiple of its time alone.
     wait: f64,
     rng: ChaCha8Rng,
@@ -206,15 +158,7 @@ pub struct Auto {
     serving: Serving,
 }
 
-/// An order of flows, or none if phases of all flows are served by their tails.
-#[derive(Clone, Debug)]
-struct Order {
-    /// The position in the portfolio of its rule.
-    rule: usize,
-    flows: Option<Vec<FlowId>>,
-}
-
-/// The last decision.
+/// The last decision with rollouts.
 #[derive(Clone, Debug)]
 pub struct Decided {
     /// The rule whose order won, or from which the search started.
@@ -236,14 +180,16 @@ impl Auto {
             _ => Headroom::fixed(Span(u64::MAX), 0.0),
         };
         let portfolio = portfolio();
-        let order = Order { rule: usable(&portfolio, Some(objective))[0], flows: None };
+        let order = Order { rule: own(&portfolio, objective), flows: None };
         Self {
             objective,
             portfolio,
-            rollouts: settings.count("rollouts"),
+            rollouts: (ROLLOUTS * settings.real("effort")).ceil() as u64,
+            budget: WorkBudget::new(settings.real("effort")),
             turn: 0,
             ends: settings.choice("ends") == "yes",
             ended: 0,
+            is_due: false,
             wait: settings.real("wait"),
             rng: random::rng(Seed(settings.count("seed")), "auto", 0),
             residual: Residual::with_plans(),
@@ -265,8 +211,14 @@ impl Auto {
     pub fn with_rules(mut self, rules: Vec<(Rule, RuleParams)>) -> Self {
         assert!(!rules.is_empty(), "an order comes from a rule");
         self.portfolio = rules;
-        self.order.rule = usable(&self.portfolio, Some(self.objective))[0];
+        self.order.rule = self.own();
         self
+    }
+
+    /// The same with this number of orders that a decision tries.
+    #[must_use]
+    pub fn with_rollouts(self, rollouts: u64) -> Self {
+        Self { rollouts, ..self }
     }
 
     /// The same with a share of each slot kind that tasks longer than `theta` never hold.
@@ -274,6 +226,11 @@ impl Auto {
     pub fn with_headroom(mut self, theta: Span, share: f64) -> Self {
         self.headroom = Headroom::fixed(theta, share);
         self
+    }
+
+    /// The position in the portfolio of the rule for the metric.
+    fn own(&self) -> usize {
+        own(&self.portfolio, self.objective)
     }
 
     /// The last decision.
@@ -306,23 +263,32 @@ impl Auto {
     }
 
     /// Adds the flows that arrived.
-    fn note_arrivals(&mut self, events: &[Event], phases: &[PhaseId], view: &View<'_>) {
-        if !events.iter().any(is_arrival) {
-            return;
-        }
-        self.evaluator.look(view, phases.iter().copied());
+    fn admit(&mut self, events: &[Event], view: &View<'_>) {
+        self.residual.update(view);
         for event in events {
             let Event::FlowArrived(flow) = *event else { continue };
             // A flow without work has finished already.
-            let Ok(number) = self.evaluator.flows().binary_search(&flow) else { continue };
-            let left = self.residual.flows[number];
+            let Some(left) = self.residual.of_flow(flow).copied().filter(|_| is_live(flow, view)) else {
+                continue;
+            };
+            self.budget.earn(1 + view.instance.flow(flow).phases().count());
+            self.serving.admit(flow, &self.headroom, view);
             self.prospect.note(left.area);
             self.serving.limits.set(flow, view.instance.flow(flow).release, self.wait * left.rem);
-            let known = RecurringFlow::of(left, number, &self.evaluator, view);
+            let known = RecurringFlow::of(left, &self.residual, view);
             self.announced.note(&known, view.instance.flow(flow).next_release, view.now);
             self.headroom.note(known);
         }
-        self.headroom.choose(self.objective, view);
+        if self.budget.has_left() {
+            let before = self.headroom.work();
+            if self.headroom.choose(self.objective, view) {
+                let live = view.instance.flows().keys().filter(|&flow| is_live(flow, view));
+                let phases = live.flat_map(|flow| view.instance.flow(flow).phases());
+                self.serving.headroom.set(&self.headroom, phases, view);
+                self.serving.sort(view);
+            }
+            self.budget.spend(self.headroom.work() - before);
+        }
     }
 
     /// Whether the lengths of these phases are unknown or were wrong lately. Then flows that turn out longer
@@ -341,16 +307,55 @@ impl Auto {
     }
 
     /// Chooses the best order from now on.
-    fn decide(&mut self, events: &[Event], view: &View<'_>) {
+    fn decide(&mut self, view: &View<'_>) {
         self.residual.measure(view);
-        let mut phases = self.job_order.phases(&self.residual, view);
-        self.note_arrivals(events, &phases, view);
+        let phases = self.job_order.phases(&self.residual, view);
         let is_doubtful = self.doubts(&phases, view);
-        let Self { residual, estimate_error, headroom, prospect, announced, evaluator, serving, rng, .. } =
-            self;
+        let usable = usable(&self.portfolio, is_doubtful.then_some(self.objective));
+        // Of the rule for the metric alone, the order by what is known now.
+        let follows = is_doubtful && usable.len() == 1;
+        if follows || !usable.contains(&self.order.rule) {
+            self.order = Order { rule: usable[0], flows: None };
+        }
+        let live: Vec<FlowId> = self.residual.flows.iter().map(|left| left.flow).collect();
+        let covered = self.budget.begin(phases.len(), FEWEST + 1);
+        let has_several = |flow: &FlowId| view.instance.flow(*flow).jobs().len() > 1;
+        let has_job_orders = view.instance.cluster().is_map_reduce() && live.iter().any(has_several);
+        let best = if let Some(covered) = covered.filter(|_| !follows || has_job_orders) {
+            let last = self.choices.last().map(|choice| choice.at);
+            let is_new = |flow: &FlowId| last.is_none_or(|last| view.instance.flow(*flow).release > last);
+            let times = if live.len() > 1 && live.iter().all(is_new) { AT_FIRST } else { 1 };
+            // A single rollout is always that of a rule.
+            let rollouts = if self.rollouts > 1 { times * self.rollouts } else { 1 };
+            let rules = usable.len().min(rollouts.div_ceil(2) as usize);
+            let searched = if is_doubtful { 0 } else { rollouts.saturating_sub(rules as u64) };
+            let gain = GAIN.max(self.estimate_error.noise(phases.len()));
+            let work = covered.min(WORK * rollouts);
+            let effort = Effort { gain, searched, own: self.own(), turn: self.turn, rules, work };
+            self.look_ahead(&usable, &live, phases, has_job_orders, effort, view)
+        } else {
+            self.order = Order { rule: self.own(), flows: None };
+            let scene = RuleContext::of(&self.residual, view, []);
+            let (order, by) = self.order.in_force(&self.portfolio, &scene, &live);
+            Best { order, by, estimated: None, announced: Vec::new(), tried: 0 }
+        };
+        self.turn = (self.turn + best.tried) % usable.len();
+        self.adopt(best, &live, view);
+    }
+
+    /// The best order of those whose costs are estimated by rollouts.
+    fn look_ahead(
+        &mut self,
+        usable: &[usize],
+        live: &[FlowId],
+        phases: Vec<PhaseId>,
+        has_job_orders: bool,
+        effort: Effort,
+        view: &View<'_>,
+    ) -> Best {
+        let Self { residual, headroom, announced, evaluator, serving, budget, .. } = self;
         let backlog: f64 = residual.flows.iter().map(|left| left.rem).sum();
         let announced = announced.within(backlog, view.now);
-        let live = residual.flows.len();
         let set_up = |evaluator: &mut Evaluator, phases: &[PhaseId]| {
             evaluator.look(view, phases.iter().copied());
             let late = residual.flows.iter().enumerate().filter(|(_, left)| left.overrun > 1.0);
@@ -362,268 +367,54 @@ impl Auto {
             evaluator.limit(limits.into_iter());
         };
         set_up(evaluator, &phases);
-        let to_come = (live as u32..).zip(announced);
+        let to_come = (live.len() as u32..).zip(announced);
         let scene =
             RuleContext::of(residual, view, to_come.map(|(number, known)| known.candidate(number, view.now)));
-        let mut costs: Vec<&CostFn> =
-            evaluator.flows().iter().map(|&flow| &view.instance.flow(flow).cost).collect();
+        let mut costs: Vec<&CostFn> = live.iter().map(|&flow| &view.instance.flow(flow).cost).collect();
         costs.extend(announced.iter().map(|known| &known.cost));
-        let gain = GAIN.max(estimate_error.noise(phases.len()));
-        let delay = prospect.delay(self.objective, &costs);
-        let usable = usable(&self.portfolio, is_doubtful.then_some(self.objective));
-        // Of a single rule, the order by what is known now.
-        if !usable.contains(&self.order.rule) || is_doubtful && usable.len() == 1 {
-            self.order = Order { rule: usable[0], flows: None };
-        }
-        // A flow without work has finished already.
-        let is_new = |event: &&Event| matches!(event, Event::FlowArrived(flow) if evaluator.flows().binary_search(flow).is_ok());
-        let came_together = live > 1 && events.iter().filter(is_new).count() == live;
-        // A single rollout is always that of a rule.
-        let times = if came_together && self.rollouts > 1 { AT_FIRST } else { 1 };
-        let rollouts = times * self.rollouts;
-        let rules = usable.len().min(rollouts.div_ceil(2) as usize);
-        let searched = if is_doubtful { 0 } else { rollouts.saturating_sub(rules as u64) };
-        let work = WORK * rollouts;
-        let cluster = view.instance.cluster();
-        let capacity = (!cluster.is_map_reduce()).then(|| cluster.capacity(SlotKind::Any));
-        let is_sum = delay <= 0.0 && self.objective.combine == Combine::Sum;
-        let floor = if is_sum { cost_floor(&scene, capacity) } else { None };
-        let effort = Effort { gain, floor, searched, turn: self.turn, rules, work };
+        let delay = self.prospect.delay(self.objective, &costs);
+        let before = evaluator.work();
+        let (order, by) = self.order.in_force(&self.portfolio, &scene, live);
         let mut looking = OrderCosts { evaluator, costs, objective: self.objective, now: view.now, delay };
-        let mut best = looking.best(&self.portfolio, &usable, &scene, &self.order, effort, rng);
-        let has_several = |left: &ResidualWork| view.instance.flow(left.flow).jobs().len() > 1;
-        if cluster.is_map_reduce() && residual.flows.iter().any(has_several) {
+        let incumbent = looking.estimated(order.flows.as_deref(), None, None);
+        budget.note_rollout(looking.evaluator.work() - before, phases.len());
+        let announced = announced.iter().map(|known| known.at).collect();
+        let held = Best { order, by, estimated: Some(incumbent), announced, tried: 0 };
+        let mut best = looking.best(&self.portfolio, usable, &scene, held, effort, &mut self.rng);
+        if has_job_orders {
             let other = self.job_order.other();
-            let other_phases = other.phases(residual, view);
-            set_up(looking.evaluator, &other_phases);
-            let under_other = looking.estimated(best.order.flows.as_deref(), Some(best.estimated), None);
-            if under_other.beats(best.estimated, gain) {
-                (self.job_order, phases, best.estimated) = (other, other_phases, under_other);
+            set_up(looking.evaluator, &other.phases(residual, view));
+            let under_other = looking.estimated(best.order.flows.as_deref(), best.estimated, None);
+            if best.estimated.is_some_and(|least| under_other.beats(least, effort.gain)) {
+                (self.job_order, best.estimated) = (other, Some(under_other));
             } else {
                 set_up(looking.evaluator, &phases);
             }
         }
-        self.turn = (self.turn + best.tried) % usable.len();
-        let announced = announced.iter().map(|known| known.at).collect();
-        self.adopt(best, announced, &phases, view);
+        budget.spend(evaluator.work() - before);
+        best
     }
 
     /// Serves by this order from now on.
-    fn adopt(&mut self, best: Best, announced: Vec<Time>, phases: &[PhaseId], view: &View<'_>) {
-        let Best { order, by, estimated, .. } = best;
-        let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
-        let (chosen, knobs) = self.portfolio[order.rule];
-        let (rule, n_flows) = (chosen.name, flows.len() as u32);
-        let spelled = chosen.spelled(knobs).into();
-        self.choices.push(Choice { at: view.now, rule: spelled, by, cost: estimated.cost, flows: n_flows });
-        self.decided = Some(Decided { rule, estimated, announced, order: order.flows.clone() });
+    fn adopt(&mut self, best: Best, flows: &[FlowId], view: &View<'_>) {
+        let Best { order, by, estimated, announced, .. } = best;
+        let (rule, knobs) = self.portfolio[order.rule];
+        let spelled = rule.spelled(knobs).into();
+        let (cost, n_flows) = (estimated.map(|estimated| estimated.cost), flows.len() as u32);
+        self.choices.push(Choice { at: view.now, rule: spelled, by, cost, flows: n_flows });
+        self.decided = estimated.map(|estimated| Decided {
+            rule: rule.name,
+            estimated,
+            announced,
+            order: order.flows.clone(),
+        });
         let named =
             |order: Vec<u32>| order.iter().filter_map(|&at| flows.get(at as usize).copied()).collect();
         self.order = Order { rule: order.rule, flows: order.flows.map(named) };
+        let phases = self.job_order.phases(&self.residual, view);
         self.serving.headroom.set(&self.headroom, phases.iter().copied(), view);
-        self.serving.by(self.order.flows.as_deref(), &flows, phases, view);
+        self.serving.by(self.order.flows.as_deref(), flows, &phases, view);
     }
-}
-
-/// The order of a rule, by numbers of the evaluator; `None` for a rule of phases.
-pub(super) fn numbers(rule: Rule, knobs: RuleParams, scene: &RuleContext<'_>) -> Option<Vec<u32>> {
-    if matches!(rule.how, RuleKind::Together) {
-        return None;
-    }
-    let ranks = rule.ranks(scene, knobs);
-    let mut order = vec![0; ranks.len()];
-    for (candidate, &rank) in scene.flows.iter().zip(&ranks) {
-        order[rank as usize] = candidate.number;
-    }
-    Some(order)
-}
-
-/// An order by numbers of the evaluator, or none if phases are served by their tails.
-struct Numbered {
-    rule: usize,
-    flows: Option<Vec<u32>>,
-}
-
-/// The effort for finding a better order.
-#[derive(Clone, Copy)]
-struct Effort {
-    /// The share by which it must be better than the order in force.
-    gain: f64,
-    /// A cost that no order is below, if known.
-    floor: Option<f64>,
-    /// The number of rollouts that the search may make.
-    searched: u64,
-    /// The first tried rule, and their number.
-    turn: usize,
-    rules: usize,
-    /// The work limit of the decision ([`Evaluator::work`]): half of it for rules.
-    work: u64,
-}
-
-/// The result of finding a better order.
-struct Best {
-    order: Numbered,
-    by: ChosenBy,
-    estimated: EstimatedCost,
-    /// The number of tried rules.
-    tried: usize,
-}
-
-/// An evaluator with a snapshot, and the costs of completions.
-pub(super) struct OrderCosts<'e, 'c> {
-    pub(super) evaluator: &'e mut Evaluator,
-    /// The costs, by the evaluator's numbers of flows.
-    pub(super) costs: Vec<&'c CostFn>,
-    pub(super) objective: Objective,
-    pub(super) now: Time,
-    /// The delay of completions in seconds, because of flows that will arrive.
-    pub(super) delay: f64,
-}
-
-impl OrderCosts<'_, '_> {
-    /// The order in force, or a better order of a rule or near the best of them.
-    fn best(
-        &mut self,
-        portfolio: &[(Rule, RuleParams)],
-        usable: &[usize],
-        scene: &RuleContext<'_>,
-        held: &Order,
-        effort: Effort,
-        rng: &mut ChaCha8Rng,
-    ) -> Best {
-        let before = self.evaluator.work();
-        let order_of = |rule: usize| numbers(portfolio[rule].0, portfolio[rule].1, scene);
-        let by_rule = order_of(held.rule);
-        let in_force = held.flows.as_deref().map(|flows| {
-            let rule = by_rule.as_deref().expect("invariant: it ordered flows before");
-            kept(flows, rule, self.evaluator.flows())
-        });
-        let mut by = if in_force.is_some() { ChosenBy::Kept } else { ChosenBy::Rule };
-        let mut best = Numbered { rule: held.rule, flows: in_force.or(by_rule) };
-        let incumbent = self.estimated(best.flows.as_deref(), None, None);
-        if effort
-            .floor
-            .is_some_and(|floor| floor >= incumbent.expected - effort.gain * incumbent.expected.abs())
-        {
-            return Best { order: best, by, estimated: incumbent, tried: 0 };
-        }
-        let mut least = incumbent;
-        let (mut tried, mut seen) = (0, vec![best.flows.clone()]);
-        for rule in (0..effort.rules).map(|at| usable[(effort.turn + at) % usable.len()]) {
-            if tried >= FEWEST && self.evaluator.work() - before > effort.work / 2 {
-                break;
-            }
-            tried += 1;
-            let flows = order_of(rule);
-            // If weights and dates are equal, the orders of many rules are equal, and the order in force is
-            // one of them.
-            if seen.contains(&flows) {
-                continue;
-            }
-            let estimated = self.estimated(flows.as_deref(), Some(least), None);
-            if estimated.beats(incumbent, effort.gain) && estimated.beats(least, 0.0) {
-                (best, by, least) = (Numbered { rule, flows: flows.clone() }, ChosenBy::Rule, estimated);
-            }
-            seen.push(flows);
-        }
-        if let Some(flows) = &best.flows {
-            let mut flows = flows.clone();
-            let found = self.search(&mut flows, least, effort.searched, before + effort.work, rng);
-            // If it finds nothing, the order of the rule itself may beat the order in force.
-            if found != least && found.beats(incumbent, effort.gain) {
-                (best.flows, by, least) = (Some(flows), ChosenBy::Search, found);
-            }
-        }
-        Best { order: best, by, estimated: least, tried }
-    }
-
-    /// The estimated cost of an order; infinite if some flow never completes, or if the cost is above `least`.
-    /// Only `moved` differ from the order that the evaluator remembers.
-    pub(super) fn estimated(
-        &mut self,
-        order: Option<&[u32]>,
-        least: Option<EstimatedCost>,
-        moved: Option<&[u32]>,
-    ) -> EstimatedCost {
-        let Self { evaluator, costs, objective, now, delay } = self;
-        let cost_later = |delay: f64, completions: &[Time]| {
-            let flows = costs.iter().zip(completions);
-            objective.combine.of(flows.map(|(cost, at)| cost.eval(at.seconds() + delay)))
-        };
-        let cost = |completions: &[Time]| cost_later(0.0, completions);
-        let expected = |completions: &[Time]| {
-            let cost = cost(completions);
-            if *delay > 0.0 { f64::midpoint(cost, cost_later(*delay, completions)) } else { cost }
-        };
-        // Costs never fall with time: an unfinished flow costs at least what it would cost if it finished
-        // now.
-        let is_worse =
-            |completions: &[Time]| least.is_some_and(|least| expected(completions) > least.expected);
-        let rolled = match (order, moved) {
-            (Some(order), Some(moved)) => evaluator.roll_near(order, moved, is_worse),
-            _ => evaluator.roll_until(order.map_or(Sequence::Tails, Sequence::Flows), is_worse),
-        };
-        let Some((_, completions)) = rolled else {
-            return EstimatedCost::WORST;
-        };
-        let later = if *delay > 0.0 && objective.combine == Combine::Sum {
-            LATER.iter().map(|times| cost_later(times * *delay, completions)).sum()
-        } else {
-            0.0
-        };
-        let sum = completions.iter().map(|at| at.since(*now).seconds()).sum();
-        EstimatedCost { cost: cost(completions), expected: expected(completions), later, completions: sum }
-    }
-
-    /// Repeatedly moves a flow to another position, half of the times a near one, and keeps improvements.
-    /// Stops when the evaluator has done `work` ([`Evaluator::work`]).
-    pub(super) fn search(
-        &mut self,
-        order: &mut [u32],
-        from: EstimatedCost,
-        rollouts: u64,
-        work: u64,
-        rng: &mut ChaCha8Rng,
-    ) -> EstimatedCost {
-        let mut least = from;
-        let last = (order.len() as u64).saturating_sub(1);
-        let mut is_remembered = false;
-        for _ in 0..if last > 0 { rollouts } else { 0 } {
-            if self.evaluator.work() > work {
-                break;
-            }
-            let from = random::integer(rng, 0, last);
-            let to = if random::chance(rng, 0.5) {
-                random::integer(rng, from.saturating_sub(NEAR), (from + NEAR).min(last))
-            } else {
-                random::integer(rng, 0, last)
-            };
-            let (from, to) = (from as usize, to as usize);
-            if from == to {
-                continue;
-            }
-            if !std::mem::replace(&mut is_remembered, true) {
-                self.evaluator.remember(order);
-            }
-            shift(order, from, to);
-            let moved = &order[from.min(to)..=from.max(to)];
-            let estimated = self.estimated(Some(&*order), Some(least), Some(moved));
-            if estimated.beats(least, 0.0) {
-                (least, is_remembered) = (estimated, false);
-            } else {
-                shift(order, to, from);
-            }
-        }
-        least
-    }
-}
-
-/// The largest distance of a short move.
-const NEAR: u64 = 3;
-
-/// Moves the element at `from` to `to`.
-fn shift(order: &mut [u32], from: usize, to: usize) {
-    if from < to { order[from..=to].rotate_left(1) } else { order[to..=from].rotate_right(1) }
 }
 
 fn is_arrival(event: &Event) -> bool {
@@ -648,20 +439,25 @@ impl Policy for Auto {
         self.estimate_error.note(events, view);
         self.serving.note(events, view);
         self.ended += events.iter().filter_map(Event::over).count();
-        let ended = if self.estimate_error.is_little() { ENDED } else { 1 };
-        let have_ended = self.ends && self.ended >= ended;
-        let decides = events.iter().any(is_arrival)
-            || have_ended && view.instance.flows().keys().any(|flow| is_live(flow, view));
-        if decides {
-            self.decide(events, view);
-            self.ended = 0;
+        if events.iter().any(is_arrival) {
+            self.admit(events, view);
+            self.is_due = true;
         }
-        self.serving.update(events, decides, view);
+        let ended = if self.estimate_error.is_little() { ENDED } else { 1 };
+        self.is_due |= self.ends && self.ended >= ended;
+        self.serving.update(events, view);
+        if self.is_due && self.budget.is_open() && self.serving.is_contended(view) {
+            self.decide(view);
+            self.serving.sort(view);
+            (self.is_due, self.ended) = (false, 0);
+        }
         out.extend(self.serving.limits.wake(view.now));
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        self.serving.next(ask, view)
+        let grant = self.serving.next(ask, view);
+        self.budget.earn(usize::from(grant.is_some()));
+        grant
     }
 }
 

@@ -3,10 +3,9 @@
 use slackline_model::{CostFn, Time};
 use slackline_policy::View;
 
-use crate::auto::evaluate::Evaluator;
 use crate::auto::template::Template;
 use crate::rule::orders::Candidate;
-use crate::rule::residual::{ResidualWork, due};
+use crate::rule::residual::{Residual, ResidualWork, due};
 
 /// A flow in its state at arrival.
 #[derive(Clone, Debug)]
@@ -25,12 +24,12 @@ pub(super) struct RecurringFlow {
 
 impl RecurringFlow {
     /// A flow that has just arrived, with its remaining work.
-    pub(super) fn of(left: ResidualWork, number: usize, evaluator: &Evaluator, view: &View<'_>) -> Self {
+    pub(super) fn of(left: ResidualWork, residual: &Residual, view: &View<'_>) -> Self {
         let flow = view.instance.flow(left.flow);
         Self {
             at: flow.release,
             of: (flow.id.clone(), flow.release),
-            template: evaluator.template(number),
+            template: Template::of(left.flow, residual, view),
             left,
             cost: flow.cost.clone(),
             due: due(left.flow, view),

@@ -169,7 +169,10 @@ impl Policy for OrderReplay {
         if have_come {
             self.place(events, view);
         }
-        self.serving.update(events, have_come, view);
+        self.serving.update(events, view);
+        if have_come {
+            self.serving.sort(view);
+        }
         out.extend(self.serving.limits.wake(view.now));
     }
 

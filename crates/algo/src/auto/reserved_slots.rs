@@ -89,10 +89,15 @@ impl Headroom {
         }
     }
 
-    /// Chooses the share again, if enough flows have arrived since the last choice.
-    pub(super) fn choose(&mut self, objective: Objective, view: &View<'_>) {
+    /// The work of all rollouts of past flows so far.
+    pub(super) fn work(&self) -> u64 {
+        self.evaluator.work()
+    }
+
+    /// Chooses the share again, if enough flows have arrived since the last choice. Returns whether it did.
+    pub(super) fn choose(&mut self, objective: Objective, view: &View<'_>) -> bool {
         if self.is_fixed || self.past.len() < FEW || self.unseen < EVERY && !self.is_huge {
-            return;
+            return false;
         }
         (self.unseen, self.is_huge) = (0, false);
         let mut alone: Vec<f64> = self.past.iter().map(|known| known.left.rem).collect();
@@ -115,7 +120,7 @@ impl Headroom {
             let costs = flows.iter().zip(completions).map(|(known, at)| known.cost.eval(at.seconds()));
             Some(objective.combine.of(costs))
         };
-        let Some(now) = cost(self.rho) else { return };
+        let Some(now) = cost(self.rho) else { return true };
         let mut least = now;
         for rho in SHARES.into_iter().filter(|&rho| rho <= most) {
             let would = cost(rho).unwrap_or(f64::INFINITY);
@@ -123,6 +128,7 @@ impl Headroom {
                 (least, self.rho) = (would, rho);
             }
         }
+        true
     }
 }
 
@@ -164,10 +170,15 @@ impl Bar {
     ) {
         (self.rho, self.held, self.granted) = (headroom.rho, [0; 2], None);
         for phase in phases {
-            self.is_long[phase] = view.estimates.task[phase] > headroom.theta;
-            self.counted[phase] = 0;
-            self.count(phase, view);
+            self.admit(phase, headroom, view);
         }
+    }
+
+    /// A phase has arrived, or was not counted yet.
+    pub(super) fn admit(&mut self, phase: PhaseId, headroom: &Headroom, view: &View<'_>) {
+        self.is_long[phase] = view.estimates.task[phase] > headroom.theta;
+        self.counted[phase] = 0;
+        self.count(phase, view);
     }
 
     /// Whether the tasks of a phase are long.

@@ -256,7 +256,7 @@ impl Snapshot {
         }
     }
 
-    fn take_flow(&mut self, flow: FlowId, view: &View<'_>) {
+    pub(super) fn take_flow(&mut self, flow: FlowId, view: &View<'_>) {
         let instance = view.instance;
         let info = instance.flow(flow);
         let (Some(first_job), Some(first_phase)) = (info.jobs().next(), info.phases().next()) else { return };

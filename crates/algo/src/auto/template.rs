@@ -1,11 +1,12 @@
-//! Copies of flows in their state at arrival, cut out of one snapshot for insertion into another: flows that
-//! will recur, and past flows.
-
-use std::ops::Range;
+//! Copies of flows in their state at arrival, for insertion into a snapshot: flows that will recur, and past
+//! flows.
 
 use slackline_model::{FlowId, PhaseId, Span, Time};
+use slackline_policy::View;
 
 use super::snapshot::{Arrival, FlowNow, Job, JobNow, Phase, PhaseNow, Snapshot};
+use crate::rule::online::sort_by_tail;
+use crate::rule::residual::Residual;
 
 /// A flow in its state at arrival. Numbers count from its own first job, phase and run.
 #[derive(Clone, Debug, Default)]
@@ -26,46 +27,28 @@ impl Template {
     }
 }
 
-impl Snapshot {
-    /// A copy of a flow that has just arrived, whose phases have these numbers, the longest tail first.
-    pub(super) fn template(&self, flow: usize, by_tail: &[u32]) -> Template {
-        let phases = self.phases_of(flow);
-        let jobs = self.jobs_of(flow);
-        let before = self.jobs[jobs.start].before.start..self.jobs[jobs.end - 1].before.end;
-        let run = |phase: usize| self.start.phases.get(phase).map_or(self.runs.len(), |now| now.run as usize);
-        let runs = run(phases.start)..run(phases.end);
-        let (job_0, phase_0) = (jobs.start as u32, phases.start as u32);
-        let job = |at: usize| {
-            let Job { map, reduce, before: range, .. } = &self.jobs[at];
-            let range = range.start - before.start..range.end - before.start;
-            let within = |phase: u32| phase - phase_0;
-            let job = Job { flow: 0, map: map.map(within), reduce: reduce.map(within), before: range };
-            (job, self.start.jobs[at])
-        };
-        let phase = |at: usize| {
-            let (fixed, now) = (&self.phases[at], self.start.phases[at]);
-            let maps = fixed.maps.map(|maps| maps - phase_0);
-            let fixed = Phase { job: fixed.job - job_0, maps, is_long: false, ..fixed.clone() };
-            (fixed, PhaseNow { run: now.run - runs.start as u32, ..now })
-        };
-        Template {
-            jobs: jobs.clone().map(job).collect(),
-            before: self.before[before.start as usize..before.end as usize]
-                .iter()
-                .map(|&job| job - job_0)
-                .collect(),
-            phases: phases.clone().map(phase).collect(),
-            runs: self.runs[runs.clone()].to_vec(),
-            now: self.start.flows[flow],
-            by_tail: by_tail.iter().map(|&phase| phase - phase_0).collect(),
+impl Template {
+    /// A flow that has just arrived. O(its phases).
+    pub(super) fn of(flow: FlowId, residual: &Residual, view: &View<'_>) -> Self {
+        let mut alone = Snapshot::default();
+        alone.take_flow(flow, view);
+        let Snapshot { jobs, before, phases, runs, start, .. } = alone;
+        let Some((first, _)) = alone.firsts.first() else { return Self::default() };
+        let is_left = |phase: &PhaseId| start.phases[(phase.0 - first.0) as usize].left > 0;
+        let mut by_tail: Vec<PhaseId> = view.instance.flow(flow).phases().filter(is_left).collect();
+        sort_by_tail(&mut by_tail, residual);
+        Self {
+            jobs: jobs.into_iter().zip(start.jobs).collect(),
+            before,
+            by_tail: by_tail.iter().map(|phase| phase.0 - first.0).collect(),
+            phases: phases.into_iter().zip(start.phases).collect(),
+            runs,
+            now: start.flows[0],
         }
     }
+}
 
-    fn jobs_of(&self, flow: usize) -> Range<usize> {
-        let from = self.jobs.partition_point(|job| (job.flow as usize) < flow);
-        from..self.jobs.partition_point(|job| job.flow as usize <= flow)
-    }
-
+impl Snapshot {
     /// Adds a flow that arrives at `at`, after all others; its phases are appended to `by_tail`. Flows must
     /// be added in the order of their arrivals.
     pub(super) fn add(&mut self, template: &Template, at: Time, by_tail: &mut Vec<u32>) {

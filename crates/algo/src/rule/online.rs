@@ -154,8 +154,13 @@ impl ByRule {
 pub fn by_tail(residual: &Residual, view: &View<'_>) -> Vec<PhaseId> {
     let flows = residual.flows.iter().map(|left| view.instance.flow(left.flow));
     let mut phases: Vec<PhaseId> = flows.flat_map(Flow::phases).collect();
-    phases.sort_by_cached_key(|&phase| (Reverse(Key::new(residual.phases[phase].tail)), phase));
+    sort_by_tail(&mut phases, residual);
     phases
+}
+
+/// The longest tail first; ties by id. O(n log n).
+pub(crate) fn sort_by_tail(phases: &mut [PhaseId], residual: &Residual) {
+    phases.sort_by_cached_key(|&phase| (Reverse(Key::new(residual.phases[phase].tail)), phase));
 }
 
 impl Policy for ByRule {

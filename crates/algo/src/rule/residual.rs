@@ -183,7 +183,7 @@ impl Residual {
     }
 
     /// What is left of a flow as of the last measurement; `None` if it was not measured.
-    pub(super) fn of_flow(&self, flow: FlowId) -> Option<&ResidualWork> {
+    pub(crate) fn of_flow(&self, flow: FlowId) -> Option<&ResidualWork> {
         self.measured[flow].left.as_ref()
     }
 
@@ -200,7 +200,7 @@ impl Residual {
 
     /// Measures flows that changed or run. O(their phases and running batches), and O(all flows) when speeds,
     /// slots or all estimates changed.
-    pub(super) fn update(&mut self, view: &View<'_>) {
+    pub(crate) fn update(&mut self, view: &View<'_>) {
         self.note_basis(view);
         self.note_started(view);
         std::mem::swap(&mut self.moving, &mut self.updated);

@@ -16,7 +16,7 @@ fn really(instance: &Instance, schedule: &Schedule, now: Time) -> f64 {
 
 #[test]
 fn no_bound_on_what_was_left_is_above_what_it_really_cost() {
-    let auto = Registry::standard().parse("auto:rollouts=20").unwrap();
+    let auto = Registry::standard().parse("auto:effort=0.1").unwrap();
     let options = Options::exact();
     let (mut decisions, mut positive, mut worst) = (0, 0, 1.0_f64);
     for (name, instance) in workloads() {

@@ -23,9 +23,8 @@ use crate::parallel;
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, SimulateError};
 
-/// The number of orders that a plan tries for each order tried at an arrival, because a plan is made only
-/// once.
-const TIMES: u64 = 10;
+/// The number of orders, and of moved tasks, that a search tries at effort 1.
+const TRIES: f64 = 2_000.0;
 
 /// The proven property of the plan.
 const GUARANTEE: &str = "costs at most as much as the task schedule of every rule and of every policy with its defaults, except Hadoop's schedulers, which need a site's queues";
@@ -53,8 +52,8 @@ struct Best {
     rows: Rows,
 }
 
-/// Proposes the cheapest schedule of all candidates, the first of equal ones. The search tries `TIMES` times
-/// the `rollouts` of the settings. When `stop` returns true, the best schedule so far is used.
+/// Proposes the cheapest schedule of all candidates, the first of equal ones. The search tries `TRIES` times
+/// the `effort` of the settings. When `stop` returns true, the best schedule so far is used.
 pub(super) fn propose(
     instance: &Instance,
     settings: &Settings,
@@ -223,7 +222,7 @@ fn search(
     order.sort_by_key(|&flow| (Key::new(completions[place(flow).index()]), place(flow)));
     let search = Search {
         objective: instance.objective(),
-        rollouts: TIMES * settings.count("rollouts"),
+        rollouts: (TRIES * settings.real("effort")) as u64,
         seed: settings.count("seed"),
     };
     let released = |flow: FlowId| instance.flow(place(flow)).release;
@@ -234,7 +233,7 @@ fn search(
 /// Cheaper rows from a search that places single tasks; `None` if it finds none or there are too many tasks.
 fn inserted(instance: &Instance, settings: &Settings, best: &Best, stop: &dyn Fn() -> bool) -> Option<Rows> {
     let Rows::Tasks(tasks) = &best.rows else { return None };
-    let tries = TIMES * settings.count("rollouts");
+    let tries = (TRIES * settings.real("effort")) as u64;
     let found = Insertion::new(instance)?.run(tasks, tries, settings.count("seed"), stop);
     let made = |rows: Rows| made(instance, best.winner.policy(), 0, rows);
     let (before, found) = (made(best.rows.clone()), made(Rows::Tasks(found)));

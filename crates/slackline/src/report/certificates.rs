@@ -34,7 +34,7 @@ pub fn tables(
     let gaps: Vec<Option<f64>> = choices
         .iter()
         .zip(&certificates.left)
-        .map(|(choice, &bound)| over(choice.cost, bound).filter(|gap| gap.is_finite()))
+        .map(|(choice, &bound)| over(choice.cost?, bound).filter(|gap| gap.is_finite()))
         .collect();
     let column = |name, values: &mut dyn Iterator<Item = f64>, unit| {
         Column::numbers(name, &values.map(Some).collect::<Vec<_>>(), unit)
@@ -44,7 +44,11 @@ pub fn tables(
         Column::words("rule", choices.iter().map(|choice| &*choice.rule)),
         Column::words("by", choices.iter().map(|choice| choice.by.name())),
         column("flows", &mut choices.iter().map(|choice| f64::from(choice.flows)), Unit::Count),
-        column("believed", &mut choices.iter().map(|choice| choice.cost), Unit::Measure),
+        Column::numbers(
+            "believed",
+            &choices.iter().map(|choice| choice.cost).collect::<Vec<_>>(),
+            Unit::Measure,
+        ),
         column("at least", &mut certificates.left.iter().copied(), Unit::Measure),
         Column::numbers("gap", &gaps, Unit::Gap),
     ]);

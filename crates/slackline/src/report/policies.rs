@@ -111,7 +111,7 @@ mod tests {
         let said = details(&slackline_algo::auto::ENTRY, &View::default());
         let at = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text} in\n{said}"));
         assert!(
-            at("auto:rollouts=") < at("When a flow arrives,")
+            at("auto:effort=") < at("When a flow arrives,")
                 && at("When a flow arrives,") < at("headroom=yes:")
         );
         assert!(said.lines().all(|line| line.chars().count() <= View::default().width), "{said}");

@@ -54,7 +54,7 @@ mod tests {
     fn said(chosen: &[(&str, ChosenBy)]) -> Vec<(&'static str, String)> {
         let choice = |&(rule, by): &(&str, ChosenBy)| {
             let rule = rule.into();
-            Choice { at: Time::ZERO, rule, by, cost: 1.0, flows: 1 }
+            Choice { at: Time::ZERO, rule, by, cost: Some(1.0), flows: 1 }
         };
         rules_chosen(&chosen.iter().map(choice).collect::<Vec<_>>())
     }

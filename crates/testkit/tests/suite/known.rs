@@ -16,7 +16,7 @@ use crate::rollouts::workload;
 #[test]
 fn no_task_schedule_of_any_policy_costs_less() {
     let registry = Registry::standard();
-    let auto = registry.parse("auto:rollouts=20").unwrap();
+    let auto = registry.parse("auto:effort=0.1").unwrap();
     let mut better = 0;
     for seed in test_seeds(14) {
         let (instance, _) = workload(Seed(seed));
@@ -52,7 +52,7 @@ fn no_task_schedule_of_any_policy_costs_less() {
 #[test]
 fn if_all_flows_are_known_auto_costs_no_more_than_policies_that_do_not_know_them() {
     let registry = Registry::standard();
-    let auto = registry.parse("auto:rollouts=5").unwrap();
+    let auto = registry.parse("auto:effort=0.025").unwrap();
     let mut better = 0;
     for seed in test_seeds(40) {
         let (instance, slowstart) = workload(Seed(seed));

@@ -21,13 +21,12 @@ const KNOBS: RuleParams = RuleParams { k: 0.5, x: 0.3, tail: true };
 /// With a limit on waiting that some flows reach, and slots kept from tasks of more than two seconds.
 fn auto(objective: Objective, rollouts: u64, wait: f64) -> Auto {
     let mut settings = vec![("seed", "1".to_owned())];
-    settings.push(("rollouts", rollouts.to_string()));
     settings.push(("wait", wait.to_string()));
     // The test compares the estimates of the last arrival.
     settings.push(("ends", "no".to_owned()));
     let pairs = settings.iter().map(|(name, value)| (*name, value.as_str()));
     let auto = Auto::new(objective, &Settings::parse(ENTRY.params, pairs).unwrap());
-    auto.with_headroom(Span(2_000_000), 0.2)
+    auto.with_rollouts(rollouts).with_headroom(Span(2_000_000), 0.2)
 }
 
 /// A workload of several arrivals without hosts, which only delay scheduling considers, and the fraction of
@@ -163,12 +162,12 @@ impl Policy for Diary {
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        let decisions = self.auto.choices().len();
         self.auto.on_events(events, view, out);
-        let comes = events.iter().any(|event| matches!(event, Event::FlowArrived(_)));
-        if comes {
+        if self.auto.choices().len() > decisions {
             let named = |(flow, at)| (view.instance.flow(flow).id.clone(), at);
             let completions = self.auto.completions().into_iter().map(named).collect();
-            let announced = self.auto.decided().expect("flows came").announced.clone();
+            let announced = self.auto.decided().expect("it has decided").announced.clone();
             self.beliefs.push(Belief { at: view.now, completions, announced });
         }
     }

@@ -132,7 +132,7 @@ fn check(seed: u64, wait: f64, times: f64) -> (Vec<String>, usize) {
         // The first flow may leave a slow slot to others.
         return (Vec::new(), 0);
     }
-    let auto = Registry::standard().parse(&format!("auto:rollouts=5:wait={wait}")).unwrap();
+    let auto = Registry::standard().parse(&format!("auto:effort=0.025:wait={wait}")).unwrap();
     let mut policy = auto.build(instance.cluster(), &instance.objective());
     let (schedule, _) = judged(&instance, policy.as_mut(), &Setup::plain()).unwrap();
     Seen::new(&instance, &schedule, times).wrong()

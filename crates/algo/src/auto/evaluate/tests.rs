@@ -33,7 +33,7 @@ impl Fixed {
         let phases = by_tail(&self.residual, view);
         self.evaluator.look(view, phases.iter().copied());
         let number = self.evaluator.flows().binary_search(&flow).unwrap();
-        let known = RecurringFlow::of(self.residual.flows[number], number, &self.evaluator, view);
+        let known = RecurringFlow::of(self.residual.flows[number], &self.residual, view);
         let of_flow = |phase: &&PhaseId| view.instance.flow_of(**phase) == flow;
         for (at, &phase) in (0..).zip(phases.iter().filter(of_flow)) {
             self.place[phase] = (Key::new(known.ratio()), flow.0, at);

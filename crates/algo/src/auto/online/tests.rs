@@ -3,48 +3,21 @@
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, Repeat, TasksDraft};
 use slackline_model::{Combine, Draft, History, Instance, Metric};
-use slackline_policy::{Config, Learning};
+use slackline_policy::{ChosenBy, Config, Learning};
 use slackline_sim::{Options, Sim};
 
 use super::*;
+use crate::auto::order_search::shift;
+use crate::auto::work_budget::{FREE, PER_STEP};
 use crate::rule::tests::{Shape, UNIVERSAL, cost, cost_of, workload};
 
-fn auto(objective: Objective, rollouts: &str) -> Auto {
-    Auto::new(objective, &Settings::parse(ENTRY.params, [("rollouts", rollouts)]).unwrap())
+fn auto(objective: Objective, rollouts: u64) -> Auto {
+    Auto::new(objective, &Settings::parse(ENTRY.params, []).unwrap()).with_rollouts(rollouts)
 }
 
 /// A policy that decides when flows arrive and not when they end.
-fn at_arrivals(objective: Objective, rollouts: &str) -> Auto {
-    let settings = [("rollouts", rollouts), ("ends", "no")];
-    Auto::new(objective, &Settings::parse(ENTRY.params, settings).unwrap())
-}
-
-fn estimated(cost: f64, completions: f64) -> EstimatedCost {
-    EstimatedCost { cost, expected: cost, later: 0.0, completions }
-}
-
-#[test]
-fn a_better_cost_is_lower_by_more_than_the_share_or_has_earlier_completions() {
-    let old = estimated(100.0, 50.0);
-    assert!(estimated(99.0, 90.0).beats(old, GAIN));
-    assert!(!estimated(99.8, 49.9).beats(old, GAIN) && estimated(99.8, 49.9).beats(old, 0.0));
-    assert!(estimated(100.0, 40.0).beats(old, GAIN), "as cheap, and earlier");
-    assert!(!estimated(100.1, 1.0).beats(old, 0.0));
-    assert!(estimated(-102.0, 50.0).beats(estimated(-100.0, 50.0), GAIN), "costs may be negative");
-    let slack = EstimatedCost { later: 7.0, ..estimated(100.0, 90.0) };
-    assert!(slack.beats(EstimatedCost { later: 8.0, ..old }, GAIN), "as cheap, and would be so later");
-    assert!(!old.beats(EstimatedCost { later: -1.0, ..estimated(100.0, 90.0) }, 0.0));
-    let never = estimated(f64::INFINITY, f64::INFINITY);
-    assert!(!never.beats(never, GAIN) && !never.beats(never, 0.0));
-}
-
-#[test]
-fn moves_go_both_ways() {
-    let mut order = [0, 1, 2, 3, 4];
-    shift(&mut order, 1, 3);
-    assert_eq!(order, [0, 2, 3, 1, 4]);
-    shift(&mut order, 3, 1);
-    assert_eq!(order, [0, 1, 2, 3, 4]);
+fn at_arrivals(objective: Objective, rollouts: u64) -> Auto {
+    Auto::new(objective, &Settings::parse(ENTRY.params, [("ends", "no")]).unwrap()).with_rollouts(rollouts)
 }
 
 const METRICS: [(Metric, Combine); 4] = [
@@ -64,7 +37,8 @@ fn if_all_flows_have_arrived_a_longer_search_never_loses_and_mostly_gains() {
             let instance = workload(seed, at_once, metric, combine);
             // Both try all rules.
             let [short, long] = [2 * rules, 2 * rules + 200].map(|rollouts| {
-                let mut auto = at_arrivals(instance.objective(), &rollouts.to_string());
+                let settings = Settings::parse(ENTRY.params, [("effort", "100"), ("ends", "no")]).unwrap();
+                let mut auto = Auto::new(instance.objective(), &settings).with_rollouts(rollouts as u64);
                 cost_of(&instance, &mut auto);
                 auto.decided().expect("flows came").estimated
             });
@@ -83,8 +57,8 @@ fn if_all_flows_have_arrived_deciding_at_ends_never_loses_and_mostly_gains() {
     for seed in 0..6 {
         // A sum of linear costs: slack is worth nothing, and the estimates are exact.
         let instance = workload(seed, at_once, Metric::Response, Combine::Sum);
-        let once = cost_of(&instance, &mut at_arrivals(instance.objective(), "30"));
-        let again = cost_of(&instance, &mut auto(instance.objective(), "30"));
+        let once = cost_of(&instance, &mut at_arrivals(instance.objective(), 30));
+        let again = cost_of(&instance, &mut auto(instance.objective(), 30));
         assert!(again <= once, "seed {seed}: {again}, deciding once {once}");
         gained += u32::from(again < once);
     }
@@ -98,7 +72,7 @@ fn flows_that_come_together_are_searched_longer() {
     let due = |k: u32| Some(67.0 - 10.0 * f64::from(k));
     let flow = |k: u32| FlowDraft { deadline: due(k), ..serial(&format!("f{k}"), 0.0, (1, 10.0)) };
     let instance = on_slots(1, (0..6).map(flow).collect(), Metric::Tardy);
-    let mut auto = at_arrivals(instance.objective(), "2");
+    let mut auto = at_arrivals(instance.objective(), 2);
     assert!(cost_of(&instance, &mut auto).abs() < 1e-9, "by {}", auto.decided().expect("flows came").rule);
 }
 
@@ -107,7 +81,7 @@ fn over_time_it_is_better_than_the_rule_for_the_metric() {
     for ((metric, combine), rule) in METRICS.into_iter().zip(["area", "due", "atc", "moore"]) {
         let costs = (0..6).map(|seed| {
             let instance = workload(seed, UNIVERSAL, metric, combine);
-            (cost_of(&instance, &mut auto(instance.objective(), "200")), cost(&instance, &[("order", rule)]))
+            (cost_of(&instance, &mut auto(instance.objective(), 200)), cost(&instance, &[("order", rule)]))
         });
         let (all, one) = costs.fold((0.0, 0.0), |(all, one), (a, b)| (all + a, one + b));
         println!("{metric}: {:.3} of {rule}", all / one);
@@ -120,7 +94,7 @@ fn without_later_arrivals_flows_complete_as_estimated() {
     for (slots, seed) in [(Slots::Generic(20), 3), (Slots::MapReduce { map: 12, reduce: 6 }, 4)] {
         let shape = Shape { slots, jobs: 6, ..UNIVERSAL };
         let instance = workload(seed, shape, Metric::Response, Combine::Sum);
-        let mut policy = at_arrivals(instance.objective(), "10");
+        let mut policy = at_arrivals(instance.objective(), 10);
         let mut engine = Sim::new(&instance, Options::exact());
         let run = slackline_policy::run(&instance, &mut policy, &mut engine, Config::plain());
         let completions = policy.completions();
@@ -142,15 +116,15 @@ fn choices_name_their_origin() {
     use ChosenBy::{Kept, Rule, Search};
     let instance = workload(3, UNIVERSAL, Metric::Tardiness, Combine::Sum);
     let objective = instance.objective();
-    let all = chosen(&instance, auto(objective, "200"));
+    let all = chosen(&instance, auto(objective, 200));
     assert!([Kept, Rule, Search].iter().all(|by| all.contains(by)), "{all:?}");
     assert_ne!(all[0], Kept, "nothing was in force before");
-    let found = chosen(&instance, auto(objective, "1"));
+    let found = chosen(&instance, auto(objective, 1));
     assert!(!found.contains(&Search), "one rollout is that of a rule: {found:?}");
     // With one rule by fixed dates, the order in force is that of the rule.
     let knobs = portfolio()[0].1;
     let edf = vec![(crate::rule::orders::Rule::named("edf").unwrap(), knobs)];
-    let mut one = auto(objective, "1").with_rules(edf);
+    let mut one = auto(objective, 1).with_rules(edf);
     cost_of(&instance, &mut one);
     let (first, others) = one.choices().split_first().expect("flows came");
     assert_eq!(first.by, Rule);
@@ -208,7 +182,7 @@ fn a_flow_that_has_waited_a_multiple_of_its_time_alone_goes_first() {
     for (metric, combine) in METRICS {
         for seed in 0..4 {
             let instance = workload(seed, overloaded, metric, combine);
-            let settings = [("rollouts", "5"), ("wait", "3")];
+            let settings = [("effort", "0.025"), ("wait", "3")];
             let auto = Auto::new(instance.objective(), &Settings::parse(ENTRY.params, settings).unwrap());
             // Some slots are reserved from long tasks as well.
             let auto = auto.with_headroom(Span(20_000_000), 0.2);
@@ -244,7 +218,7 @@ fn an_understated_flow_gains_nothing_beyond_its_estimate() {
             let is_liar = instance.phase(phase).tasks().unwrap().count() == 40;
             Span::from_seconds_nearest(if is_liar { said } else { 10.0 })
         };
-        let mut auto = auto(instance.objective(), "50");
+        let mut auto = auto(instance.objective(), 50);
         let mut engine = Sim::new(&instance, Options::exact());
         let run = slackline_policy::run(
             &instance,
@@ -280,7 +254,7 @@ fn with_bad_estimates_it_costs_no_more_than_the_rule_for_the_metric() {
         let (mut auto_cost, mut rule_cost) = (0.0, 0.0);
         for seed in 0..8 {
             let instance = workload(seed, shape, metric, Combine::Sum);
-            auto_cost += cost_with_noise(&instance, &mut auto(instance.objective(), "200"), seed);
+            auto_cost += cost_with_noise(&instance, &mut auto(instance.objective(), 200), seed);
             let settings = Settings::parse(crate::rule::ENTRY.params, [("order", order)]).unwrap();
             let mut rule = (crate::rule::ENTRY.make)(instance.cluster(), &instance.objective(), &settings);
             rule_cost += cost_with_noise(&instance, &mut *rule, seed);
@@ -326,7 +300,7 @@ fn with_unknown_lengths_it_costs_no_more_than_the_rule_for_the_metric() {
     };
     let settings = Settings::parse(crate::rule::ENTRY.params, [("order", "atc")]).unwrap();
     let mut rule = (crate::rule::ENTRY.make)(instance.cluster(), &instance.objective(), &settings);
-    let (ours, theirs) = (cost(&mut auto(instance.objective(), "200")), cost(&mut *rule));
+    let (ours, theirs) = (cost(&mut auto(instance.objective(), 200)), cost(&mut *rule));
     assert!(ours <= theirs, "auto {ours}, atc {theirs}");
 }
 
@@ -349,7 +323,7 @@ fn a_short_map_phase_before_many_reduces_goes_first_on_typed_slots() {
     };
     let instance = Instance::new(&draft).unwrap();
     // 10 s of maps, then reduces until 100 beside maps until 110, then 20 s; by tails 100 + 20 + 90.
-    assert_eq!(cost_of(&instance, &mut auto(instance.objective(), "50")), 130.0);
+    assert_eq!(cost_of(&instance, &mut auto(instance.objective(), 50)), 130.0);
 }
 
 #[test]
@@ -370,7 +344,7 @@ fn flows_that_were_announced_are_reckoned_with() {
     let announced = on_slots(10, [vec![again], others.to_vec()].concat(), Metric::Tardiness);
     let unknown = [vec![urgent("urgent", 0.0), urgent("again", 100.0)], others.to_vec()].concat();
     let unknown = on_slots(10, unknown, Metric::Tardiness);
-    let cost = |instance: &Instance| cost_of(instance, &mut auto(instance.objective(), "50"));
+    let cost = |instance: &Instance| cost_of(instance, &mut auto(instance.objective(), 50));
     assert_eq!((cost(&announced), cost(&unknown)), (3000.0 + 80.0, 6000.0 + 30.0));
 }
 
@@ -417,7 +391,7 @@ fn rollouts_that_begin_where_nothing_has_changed_yet_end_as_whole_ones() {
     for (slots, seed) in [(Slots::Generic(20), 3), (Slots::MapReduce { map: 12, reduce: 6 }, 4)] {
         let shape = Shape { slots, jobs: 6, load: 1.2, ..UNIVERSAL };
         let instance = workload(seed, shape, Metric::Response, Combine::Sum);
-        let settings = Settings::parse(ENTRY.params, [("rollouts", "1"), ("wait", "3")]).unwrap();
+        let settings = Settings::parse(ENTRY.params, [("effort", "0.005"), ("wait", "3")]).unwrap();
         let auto = Auto::new(instance.objective(), &settings).with_headroom(Span(20_000_000), 0.2);
         let mut nearby = Nearby { auto, compared: 0 };
         cost_of(&instance, &mut nearby);
@@ -434,19 +408,12 @@ fn the_page_says_what_each_parameter_does() {
 }
 
 #[test]
-fn a_decision_takes_no_more_however_much_is_there() {
+fn decisions_do_at_most_a_multiple_of_the_work_of_execution() {
     let much = Shape { load: 1e6, jobs: 40, ..UNIVERSAL };
     let instance = workload(1, much, Metric::Slowdown, Combine::Max);
-    let mut auto = at_arrivals(instance.objective(), "200");
+    let mut auto = auto(instance.objective(), 200);
     cost_of(&instance, &mut auto);
-    let before = auto.evaluator.work();
-    let order: Vec<u32> = (0..auto.evaluator.flows().len() as u32).collect();
-    auto.evaluator.roll(Sequence::Flows(&order)).unwrap();
-    let one = auto.evaluator.work() - before;
-    assert!(order.len() == 60 && one > 2 * WORK, "much is there: a rollout takes {one}");
-    let share = AT_FIRST * 200 * WORK;
-    // They arrived together. Beyond its share, a decision makes only the move in progress, with the rollout
-    // that rates it.
-    assert!(before <= share + 5 * one / 2, "{before} of {share}, a rollout takes {one}");
-    assert!(before > share * 4 / 5, "{before} of {share}: it makes use of its share");
+    let steps = (instance.flows().len() + instance.phases().len()) as u64 + instance.n_tasks();
+    let (work, most) = (auto.evaluator.work(), FREE + PER_STEP * steps as f64);
+    assert!(work as f64 <= most && work as f64 > FREE / 2.0, "{work} of at most {most}");
 }

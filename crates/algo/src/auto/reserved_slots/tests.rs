@@ -26,7 +26,7 @@ fn instance(metric: Metric, flows: Vec<FlowDraft>) -> Instance {
 /// The cost of the workload with and without reserved slots, and the reserved share at the end.
 fn costs(instance: &Instance) -> (f64, f64, f64) {
     let run = |headroom: &str| {
-        let settings = [("rollouts", "20"), ("headroom", headroom)];
+        let settings = [("headroom", headroom)];
         let mut auto = Auto::new(instance.objective(), &Settings::parse(ENTRY.params, settings).unwrap());
         let mut engine = Sim::new(instance, Options::exact());
         let run = slackline_policy::run(instance, &mut auto, &mut engine, Config::plain().audited());

@@ -297,7 +297,7 @@ impl<'a> ChartData<'a> {
                     at: scale.ticks(choice.at.0),
                     rule: &choice.rule,
                     by: choice.by.name(),
-                    cost: Some(choice.cost).filter(|cost| cost.is_finite()),
+                    cost: choice.cost.filter(|cost| cost.is_finite()),
                     flows: choice.flows,
                 })
                 .collect(),

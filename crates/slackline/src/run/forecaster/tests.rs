@@ -63,7 +63,7 @@ fn forecast_of(
 #[test]
 fn completions_are_those_of_the_simulation_that_is_judged() {
     let mut rng = random::rng(Seed(3), "forecast", 0);
-    for policy in ["fifo", "edf", "fair", "auto:rollouts=20", "auto:ends=no", "dmrs"] {
+    for policy in ["fifo", "edf", "fair", "auto:effort=0.1", "auto:ends=no", "dmrs"] {
         let runs = (0..14).map(|_| (drawn(&mut rng), None)).collect();
         let ahead = forecast_of(policy, 6, 5.0, runs).ahead(Time::ZERO, None);
         let instance = Instance::new(&ahead.draft).unwrap();
