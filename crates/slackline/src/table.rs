@@ -32,7 +32,8 @@ fn markdown(registry: &Registry) -> String {
             }
         }
         out.push('\n');
-        let list: Vec<String> = entry.params.iter().map(|param| format!("- `{}\n", describe(param))).collect();
+        let list: Vec<String> =
+            entry.params.iter().map(|param| format!("- `{}\n", describe(param))).collect();
         if list.is_empty() {
             continue;
         }

@@ -24,11 +24,8 @@ fn pages() -> BTreeMap<String, String> {
     );
     let shown = |verb: &&Command| verb.get_name() != "help" && !verb.is_hide_set();
     // As in the manual, there is room for the options of every format and engine.
-    let verbs: Vec<Command> = program
-        .get_subcommands()
-        .filter(shown)
-        .map(|verb| with_all_options(verb.clone(), &tables))
-        .collect();
+    let verbs: Vec<Command> =
+        program.get_subcommands().filter(shown).map(|verb| with_all_options(verb.clone(), &tables)).collect();
     let shared = Shared::of(&verbs);
     let mut pages = BTreeMap::new();
     for verb in verbs {
@@ -83,10 +80,12 @@ impl Shared {
         let mut waiting: Vec<&Command> = verbs.iter().rev().collect();
         while let Some(verb) = waiting.pop() {
             items.extend(options(verb).map(|(heading, arg)| (heading.to_owned(), item(arg))));
-            parameters.extend(after(verb).split("\n\n").filter(|part| is_parameters(part)).map(str::to_owned));
+            parameters
+                .extend(after(verb).split("\n\n").filter(|part| is_parameters(part)).map(str::to_owned));
             waiting.extend(verb.get_subcommands().filter(|command| command.get_name() != "help"));
         }
-        let several = |texts: Vec<&String>, text: &String| texts.iter().filter(|other| **other == text).count() > 1;
+        let several =
+            |texts: Vec<&String>, text: &String| texts.iter().filter(|other| **other == text).count() > 1;
         let mut shared = Shared { items: Vec::new(), parameters: Vec::new() };
         for (heading, item) in &items {
             let is_new = shared.items.iter().all(|(_, known)| known != item);
@@ -107,7 +106,9 @@ impl Shared {
     }
 
     fn page(&self) -> String {
-        let mut out = String::from("# Options of several commands\n\nThe page of each command lists its own options, and names those of this page.\n");
+        let mut out = String::from(
+            "# Options of several commands\n\nThe page of each command lists its own options, and names those of this page.\n",
+        );
         let mut headings: Vec<&str> = Vec::new();
         for (heading, _) in &self.items {
             if !headings.contains(&heading.as_str()) {
@@ -135,7 +136,8 @@ fn page(mut verb: Command, about: &str, shared: &Shared) -> String {
     for (heading, arg) in options(&verb) {
         let item = item(arg);
         if shared.has(&item) {
-            elsewhere.push(format!("`{}`", arg.get_long().map_or_else(|| name(arg), |long| format!("--{long}"))));
+            elsewhere
+                .push(format!("`{}`", arg.get_long().map_or_else(|| name(arg), |long| format!("--{long}"))));
             continue;
         }
         match sections.iter_mut().find(|(name, _)| *name == heading) {

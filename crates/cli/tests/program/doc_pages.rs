@@ -104,7 +104,8 @@ fn check(page: &str) {
                 expected.push(String::new());
             }
             ("text", _) => {
-                let last = expected.last_mut().unwrap_or_else(|| panic!("{page}: an output without a command"));
+                let last =
+                    expected.last_mut().unwrap_or_else(|| panic!("{page}: an output without a command"));
                 assert!(last.is_empty(), "{page}: two outputs of one command");
                 last.push_str(&block.content);
             }
@@ -118,7 +119,8 @@ fn check(page: &str) {
     for (printed, expected) in out.split(MARK).zip(expected) {
         let words_printed = words(printed);
         let is_there = |row: &[String]| {
-            let equal = |part: &[String]| part.iter().zip(row).all(|(word, wanted)| wanted == "…" || word == wanted);
+            let equal =
+                |part: &[String]| part.iter().zip(row).all(|(word, wanted)| wanted == "…" || word == wanted);
             words_printed.windows(row.len()).any(equal)
         };
         let rows = expected.lines().filter(|row| !row.starts_with(['─', '…'])).map(words);
@@ -146,7 +148,11 @@ fn run(dir: &Path, script: &str) -> String {
     let (out, err) = (fs::File::create(&log).unwrap(), fs::File::options().append(true).open(&log).unwrap());
     let mut shell = Command::new("sh");
     shell.args(["-e", "-c", script]).current_dir(dir).stdout(out).stderr(err).process_group(0);
-    shell.env("PATH", path).env("SLACKLINE_CONFIG", "").env_remove("SLACKLINE_SERVER").env_remove("SLACKLINE_TOKEN");
+    shell
+        .env("PATH", path)
+        .env("SLACKLINE_CONFIG", "")
+        .env_remove("SLACKLINE_SERVER")
+        .env_remove("SLACKLINE_TOKEN");
     let mut shell = shell.spawn().expect("a shell");
     let status = shell.wait().expect("its end");
     let group = format!("-{}", shell.id());
@@ -204,7 +210,9 @@ fn all_pages() -> Vec<(String, bool)> {
     for (folder, is_generated) in [("docs", false), ("docs/verbs", true)] {
         let files = fs::read_dir(Path::new(ROOT).join(folder)).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        found.extend(names.filter(|name| name.ends_with(".md")).map(|name| (format!("{folder}/{name}"), is_generated)));
+        found.extend(
+            names.filter(|name| name.ends_with(".md")).map(|name| (format!("{folder}/{name}"), is_generated)),
+        );
     }
     found
 }
@@ -245,7 +253,10 @@ fn every_option_of_a_command_exists() {
                 }
                 let help = helps.entry(verb.clone()).or_insert_with(|| {
                     let help = ran(&program().args(&verb).arg("--help").output().unwrap());
-                    help.out.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).map(str::to_owned).collect()
+                    help.out
+                        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
+                        .map(str::to_owned)
+                        .collect()
                 });
                 for word in words.iter().filter(|word| word.starts_with("--") && word.len() > 2) {
                     let option = word.split_once('=').map_or(word.as_str(), |(option, _)| option);

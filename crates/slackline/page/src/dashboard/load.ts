@@ -66,7 +66,7 @@ export class LoadOverTime {
   private table(measures: Measure[]): HTMLElement {
     const { load, now } = this.store, step = Math.max(1, Math.ceil(load.length / 96));
     const rows = load.filter((_, k) => k % step === 0).map((point) => [clock(millis(point.at), now), ...measures.map((one) => short(Number(one.of(point).toFixed(2))))]);
-    return plainTable("Moments of the last day", ["at", ...measures.map((one) => one.name)], rows);
+    return plainTable(`${measures.map((one) => one.name).join(", ")} in the last day`, ["at", ...measures.map((one) => one.name)], rows);
   }
 }
 
