@@ -50,7 +50,7 @@ export class Headline {
     const held = [...this.store.open.values()].filter((one) => one.held).length;
     return [
       ["slots in use", `${of(running)} of ${of(slots)}`, slots > 0 ? percent(running / slots) : "", false],
-      ["tasks that wait", of(waiting), "of started submissions", false],
+      ["waiting tasks", of(waiting), "of started submissions", false],
       ["submissions", of((submissions.running ?? 0) + (submissions.opening ?? 0)), "started and unfinished", false],
       ["in the queue", of(submissions.queued), held > 0 ? `${of(held)} held` : "none held", false],
       ["late", of(late), "past their deadlines", late > 0],

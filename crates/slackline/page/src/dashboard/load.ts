@@ -10,7 +10,7 @@ interface Measure { name: string; policy: number; of: (point: LoadPoint) => numb
 
 const RUNNING: Measure = { name: "slots in use", policy: 0, of: (point) => point.running };
 const WAITING: Measure[] = [
-  { name: "tasks that wait", policy: 1, of: (point) => point.waiting },
+  { name: "waiting tasks", policy: 1, of: (point) => point.waiting },
   { name: "submissions in the queue", policy: 2, of: (point) => point.queued },
 ];
 const HEIGHT = 150, LEFT = 60, RIGHT = 14, DAY = 86_400_000;
@@ -26,9 +26,9 @@ export class LoadOverTime {
 
   constructor(private readonly store: Store) {
     this.span.addEventListener("change", () => { this.isChosen = true; this.draw(); });
-    this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Of ", this.span)),
+    this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Show ", this.span)),
       h("div", { class: "two" },
-        h("figure", {}, h("figcaption", {}, "At work"), legend([{ ...RUNNING, strong: true }]), this.first, this.lists[0].element),
+        h("figure", {}, h("figcaption", {}, "Running"), legend([{ ...RUNNING, strong: true }]), this.first, this.lists[0].element),
         h("figure", {}, h("figcaption", {}, "Waiting"), legend(WAITING.map((one, k) => ({ ...one, strong: k === 0 }))), this.second, this.lists[1].element)));
   }
 

@@ -37,7 +37,7 @@ export class SlotsOverTime {
     this.canvas.addEventListener("mousemove", (event) => this.say(event, this.under(event)));
     this.canvas.addEventListener("mouseleave", (event) => this.say(event, null));
     this.canvas.addEventListener("click", (event) => { const box = this.hit(event); if (box) onOpen(box.attempt.number); });
-    this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Of ", this.span)),
+    this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Show ", this.span)),
       this.legends, h("p", { class: "muted" }, "Pale: running. Light edge: reduces. Crossed out: failed or stopped."), this.empty, h("div", { class: "slots" }, this.canvas), this.list.element);
   }
 
