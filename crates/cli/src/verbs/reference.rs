@@ -63,9 +63,27 @@ fn item(arg: &Arg) -> String {
     format!("- {}: {}", name(arg), meaning(arg))
 }
 
-/// The lists of parameters among the paragraphs below the help.
+/// Whether a paragraph below the help lists parameters.
 fn is_parameters(paragraph: &str) -> bool {
     paragraph.starts_with("Options of ")
+}
+
+/// A list of parameters as Markdown; the help wraps its lines.
+fn parameters(paragraph: &str) -> String {
+    let mut items: Vec<String> = Vec::new();
+    for line in paragraph.lines().skip(1) {
+        match (line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')), items.last_mut()) {
+            (None, Some(item)) => item.extend([" ", line.trim()]),
+            _ => {
+                let (name, about) = line.trim().split_once("  ").unwrap_or((line.trim(), ""));
+                items.push(format!("- `{name}`: {}", about.trim()));
+            }
+        }
+    }
+    let heading = paragraph.lines().next().unwrap_or_default();
+    let text = format!("{heading}\n\n{}", items.join("\n"));
+    text.replace(" such as 128MiB, at least 1 byte", "")
+        .replace("seconds or a duration such as 90s, 1.5h or 2d", "a duration")
 }
 
 /// The options and lists of parameters that several commands have, in their order.
@@ -121,7 +139,10 @@ impl Shared {
                 let _ = writeln!(out, "{item}");
             }
         }
-        let _ = write!(out, "\n## Parameters of engines\n\n```txt\n{}\n```\n", self.parameters.join("\n\n"));
+        out.push_str("\n## Parameters of engines\n");
+        for list in &self.parameters {
+            let _ = write!(out, "\n{}\n", parameters(list));
+        }
         out
     }
 }
@@ -152,8 +173,11 @@ fn page(mut verb: Command, about: &str, shared: &Shared) -> String {
         let _ = write!(out, "\n[Options of several commands](options.md): {}.\n", elsewhere.join(", "));
     }
     let after = after(&verb);
-    let parts: Vec<&str> =
-        after.split("\n\n").filter(|part| !shared.parameters.iter().any(|known| known == part)).collect();
+    let parts = after.split("\n\n").filter(|part| !shared.parameters.iter().any(|known| known == part));
+    let (lists, parts): (Vec<&str>, Vec<&str>) = parts.partition(|part| is_parameters(part));
+    for list in lists {
+        let _ = write!(out, "\n{}\n", parameters(list));
+    }
     if !parts.concat().is_empty() {
         let _ = write!(out, "\n## More\n\n```txt\n{}\n```\n", parts.join("\n\n"));
     }
@@ -194,9 +218,18 @@ fn meaning(arg: &Arg) -> String {
     let words: Vec<_> =
         words.iter().filter(|word| !word.is_hide_set()).map(PossibleValue::get_name).collect();
     if !words.is_empty() && !arg.is_hide_possible_values_set() && arg.get_action().takes_values() {
-        let _ = write!(out, ". One of `{}`", words.join("`, `"));
+        // Help has the names of all policies; here they have a page.
+        let all = words.join("`, `");
+        let known = if words.contains(&"edf") {
+            "the [policies](../algorithms.md)".to_owned()
+        } else {
+            format!("`{all}`")
+        };
+        let _ = write!(out, ". One of {known}");
     }
-    if !table.is_empty() {
+    if arg.get_id() == "profile" {
+        out.push_str(": see [profiles](../profiles.md)");
+    } else if !table.is_empty() {
         let _ = write!(out, "\n\n  ```txt\n{}\n  ```\n", table.join("\n"));
     }
     out

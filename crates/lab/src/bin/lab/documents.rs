@@ -127,6 +127,8 @@ impl Page<'_> {
                 for form in forms {
                     let _ = writeln!(out, "- {}{}", self.value(form, parts), about(form).unwrap_or_default());
                 }
+            } else if forms.len() > FORMS_MAX {
+                out.push_str("\nOne of the objects below.\n");
             } else {
                 let forms: Vec<String> = forms.iter().map(|form| self.value(form, parts)).collect();
                 let _ = writeln!(out, "\nOne of: {}.", forms.join(", "));
@@ -251,6 +253,9 @@ impl Page<'_> {
         format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
     }
 }
+
+/// Forms that fit a line.
+const FORMS_MAX: usize = 8;
 
 /// Fields that at least [`OFTEN`] objects of a page have with the same meaning.
 type Repeated<'a> = BTreeMap<&'a str, &'a Value>;
