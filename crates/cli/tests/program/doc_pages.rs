@@ -145,7 +145,8 @@ fn run(dir: &Path, script: &str) -> String {
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
     let log = dir.join("printed");
-    let (out, err) = (fs::File::create(&log).unwrap(), fs::File::options().append(true).open(&log).unwrap());
+    let out = fs::File::create(&log).unwrap();
+    let err = out.try_clone().unwrap();
     let mut shell = Command::new("sh");
     shell.args(["-e", "-c", script]).current_dir(dir).stdout(out).stderr(err).process_group(0);
     shell
