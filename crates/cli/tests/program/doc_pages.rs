@@ -53,11 +53,7 @@ const NOT_RUN: [(&str, &str); 8] = [
 ];
 
 /// A block of a page: its kind, the word after it, and its content.
-struct Block {
-    kind: String,
-    word: String,
-    content: String,
-}
+type Block = [String; 3];
 
 fn blocks(page: &str) -> Vec<Block> {
     let mut found = Vec::new();
@@ -65,8 +61,8 @@ fn blocks(page: &str) -> Vec<Block> {
     for line in page.lines() {
         let Some(fence) = line.trim_start().strip_prefix("```") else {
             if let Some(block) = &mut open {
-                block.content.push_str(line);
-                block.content.push('\n');
+                block[2].push_str(line);
+                block[2].push('\n');
             }
             continue;
         };
@@ -74,8 +70,7 @@ fn blocks(page: &str) -> Vec<Block> {
             found.push(block);
         } else {
             let (kind, word) = fence.split_once(' ').unwrap_or((fence, ""));
-            let (kind, word) = (kind.to_owned(), word.to_owned());
-            open = Some(Block { kind, word, content: String::new() });
+            open = Some([kind.to_owned(), word.to_owned(), String::new()]);
         }
     }
     found
@@ -93,11 +88,11 @@ fn check(page: &str) {
     copy(&Path::new(ROOT).join("examples"), &dir.join("examples"));
     let mut script = String::new();
     let mut expected: Vec<String> = Vec::new();
-    for block in blocks(&read(page)) {
-        match (block.kind.as_str(), block.word.as_str()) {
+    for [kind, word, content] in blocks(&read(page)) {
+        match (kind.as_str(), word.as_str()) {
             ("console", _) => {
-                script.push_str(&block.content);
-                if block.content.trim_end().ends_with('&') {
+                script.push_str(&content);
+                if content.trim_end().ends_with('&') {
                     script.push_str("until [ -S .slackline/serve/socket ]; do sleep 0.1; done\n");
                 }
                 let _ = writeln!(script, "printf '\\n{MARK}\\n'");
@@ -107,10 +102,10 @@ fn check(page: &str) {
                 let last =
                     expected.last_mut().unwrap_or_else(|| panic!("{page}: an output without a command"));
                 assert!(last.is_empty(), "{page}: two outputs of one command");
-                last.push_str(&block.content);
+                last.push_str(&content);
             }
             ("sh" | "txt", _) | (_, "") => {}
-            (_, file) => fs::write(dir.join(file), block.content).unwrap(),
+            (_, file) => fs::write(dir.join(file), content).unwrap(),
         }
     }
     assert!(!expected.is_empty(), "{page}: found no command");
@@ -223,10 +218,10 @@ fn every_command_runs_or_has_the_reason_why_not() {
     for (page, _) in all_pages().into_iter().filter(|(_, is_generated)| !is_generated) {
         let blocks = blocks(&read(&page));
         let runs = PAGES.contains(&page.as_str()) || page == SERVICE;
-        assert_eq!(blocks.iter().any(|block| block.kind == "console"), runs, "{page}");
-        for block in blocks.iter().filter(|block| block.kind == "sh") {
-            let is_known = NOT_RUN.iter().any(|(word, _)| *word == block.word);
-            assert!(is_known, "{page}: found {:?} at\n{}", block.word, block.content);
+        assert_eq!(blocks.iter().any(|[kind, ..]| kind == "console"), runs, "{page}");
+        for [_, word, content] in blocks.iter().filter(|[kind, ..]| kind == "sh") {
+            let is_known = NOT_RUN.iter().any(|(known, _)| known == word);
+            assert!(is_known, "{page}: found {word:?} at\n{content}");
         }
         // `slackline = 1` begins a document.
         let is_command = |line: &&str| {
@@ -234,9 +229,11 @@ fn every_command_runs_or_has_the_reason_why_not() {
                 .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
                 || line.starts_with("$ ")
         };
-        for block in blocks.iter().filter(|block| !matches!(block.kind.as_str(), "console" | "sh")) {
-            let command = block.content.lines().find(is_command);
-            assert_eq!(command, None, "{page}: a command in a block of kind {:?}", block.kind);
+        for [kind, _, content] in
+            blocks.iter().filter(|[kind, ..]| !matches!(kind.as_str(), "console" | "sh"))
+        {
+            let command = content.lines().find(is_command);
+            assert_eq!(command, None, "{page}: a command in a block of kind {kind:?}");
         }
     }
 }
@@ -246,8 +243,8 @@ fn every_option_of_a_command_exists() {
     let mut helps: BTreeMap<Vec<String>, BTreeSet<String>> = BTreeMap::new();
     let mut seen = 0;
     for (page, _) in all_pages() {
-        for block in blocks(&read(&page)).iter().filter(|block| block.kind != "text") {
-            let text = block.content.replace("\\\n", " ");
+        for [_, _, content] in blocks(&read(&page)).iter().filter(|[kind, ..]| kind != "text") {
+            let text = content.replace("\\\n", " ");
             for command in text.lines().filter_map(|line| line.trim_start().strip_prefix("slackline ")) {
                 let words = words(command);
                 let is_verb = |word: &&String| word.starts_with(|c: char| c.is_ascii_lowercase());
