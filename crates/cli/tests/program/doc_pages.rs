@@ -48,7 +48,7 @@ const NOT_RUN: [(&str, &str); 8] = [
     ("root", "root, systemd or podman: packaging/try"),
     ("service", "an address: the tests `serve`"),
     ("script", "a directory of systemd: the tests `serve_users`"),
-    ("long", "minutes: the tests of `lab`"),
+    ("long", "minutes: the tests of `lab` and `command`"),
     ("own", "files or programs of the reader: none"),
 ];
 
