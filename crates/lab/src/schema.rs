@@ -8,7 +8,7 @@ use crate::experiments::experiments;
 use crate::spec::Spec;
 use crate::{kinds, ordering, packings, progress, slots, sweep};
 
-/// Figures of a sort or more: a TOML file that `slackline repro` makes them from.
+/// A specification of figures for `slackline repro`.
 #[derive(JsonSchema)]
 #[schemars(title = "Slackline experiment", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is of use")]

@@ -196,7 +196,7 @@ impl std::fmt::Display for Word {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Cluster {
-    /// How many machines.
+    /// Number of machines.
     #[serde(default, deserialize_with = "values::count")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) machines: Option<u32>,

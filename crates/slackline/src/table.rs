@@ -10,31 +10,38 @@ use crate::registry::Registry;
 /// The whole document.
 fn markdown(registry: &Registry) -> String {
     let mut out = String::from(
-        "# Policies\n\nMade from the registry by `cargo xtask bless`; a test fails when it is stale.\n\n\
-         | policy | what it does | source | guarantee | flows of several jobs | map and reduce slots | mixed speeds | `plan` | minima |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+        "# Policies\n\n*Look up a policy with its guarantee and parameters.* A parameter follows the name: `fifo:by=flow`, more after another \
+         `:`. Unless its entry differs, a policy schedules flows of several jobs on any slots and speeds, plans tasks, and ignores minima. `cargo xtask \
+         bless` makes this page from the registry.\n",
     );
+    // Lists of parameters, with the policy that has each first.
+    let mut lists: Vec<(Vec<String>, &str)> = Vec::new();
     for entry in registry.described() {
         let can = sentences(entry);
-        let row = [
-            &format!("`{}`", entry.name),
-            entry.summary,
-            entry.source,
-            entry.guarantee,
-            can.flows,
-            can.map_reduce_slots,
-            can.speeds,
-            can.plan,
-            can.minima,
-        ];
-        let _ = writeln!(out, "| {} |", row.join(" | "));
-    }
-    out.push_str(
-        "\n## Parameters\n\nA parameter follows the name: `fifo:by=flow`, more after another `:`.\n\n",
-    );
-    for entry in registry.described() {
-        for param in entry.params {
-            let _ = writeln!(out, "- `{}:{}", entry.name, describe(param));
+        let _ = write!(out, "\n## `{}`\n\n{}. Source: {}.", entry.name, entry.summary, entry.source);
+        for (name, usual, is) in [
+            ("Guarantee", "none", entry.guarantee),
+            ("Flows of several jobs", "yes", can.flows),
+            ("Map and reduce slots", "yes", can.map_reduce_slots),
+            ("Mixed speeds", "yes", can.speeds),
+            ("`plan`", "tasks", can.plan),
+            ("Minima", "ignored", can.minima),
+        ] {
+            if is != usual {
+                let _ = write!(out, " {name}: {is}.");
+            }
+        }
+        out.push('\n');
+        let list: Vec<String> =
+            entry.params.iter().map(|param| format!("- `{}\n", describe(param))).collect();
+        if list.is_empty() {
+            continue;
+        }
+        if let Some((_, first)) = lists.iter().find(|(known, _)| *known == list) {
+            let _ = writeln!(out, "\nParameters: those of `{first}`.");
+        } else {
+            let _ = write!(out, "\n{}", list.concat());
+            lists.push((list, entry.name));
         }
     }
     out

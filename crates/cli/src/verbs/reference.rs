@@ -19,50 +19,171 @@ fn pages() -> BTreeMap<String, String> {
     let mut program = command(&tables);
     program.build();
     let mut index = String::from(
-        "# Verbs\n\nMade from the program by `cargo xtask bless`; a test fails when a page is stale. \
-         `slackline VERB --help` says the same.\n\n| verb | what it does |\n|---|---|\n",
+        "# Commands\n\nLook up a command and its options. `slackline COMMAND --help` prints the same; `cargo xtask bless` makes these \
+         pages, and a test compares them.\n\n",
     );
+    let shown = |verb: &&Command| verb.get_name() != "help" && !verb.is_hide_set();
+    // As in the manual, there is room for the options of every format and engine.
+    let verbs: Vec<Command> =
+        program.get_subcommands().filter(shown).map(|verb| with_all_options(verb.clone(), &tables)).collect();
+    let shared = Shared::of(&verbs);
     let mut pages = BTreeMap::new();
-    for verb in program.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set()) {
-        let (name, about) = (verb.get_name(), verb.get_about().map(ToString::to_string).unwrap_or_default());
-        let _ = writeln!(index, "| [`{name}`]({name}.md) | {} |", escaped(&about).replace('|', "\\|"));
-        // As in the manual, there is room for the options of every format and engine.
-        pages.insert(format!("{name}.md"), page(with_all_options(verb.clone(), &tables), &about));
+    for verb in verbs {
+        let (name, about) = (verb.get_name().to_owned(), about(&verb));
+        let _ = writeln!(index, "- [`{name}`]({name}.md): {}", escaped(&about));
+        pages.insert(format!("{name}.md"), page(verb, &about, &shared));
     }
     let after = program.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let _ = write!(index, "\n```text\n{}\n```\n", after.trim());
+    let _ = write!(index, "\n[Options of several commands](options.md).\n\n```txt\n{}\n```\n", after.trim());
     pages.insert("README.md".to_owned(), index);
+    pages.insert("options.md".to_owned(), shared.page());
     pages
 }
 
-/// A page: usage, arguments, options by their headings, what stands below the help, and the same of subcommands.
-fn page(mut verb: Command, about: &str) -> String {
-    let usage = verb.render_usage().to_string();
-    let name = usage.trim_start_matches("Usage: ").split(['<', '[', '-']).next().unwrap_or_default().trim();
-    let mut out = format!("# `{name}`\n\n{}.\n\n```text\n{usage}\n```\n", escaped(about));
-    let mut sections: Vec<(&str, Vec<&Arg>)> = Vec::new();
-    for arg in verb.get_arguments().filter(|arg| !arg.is_hide_set() && arg.get_id() != "help") {
+fn about(verb: &Command) -> String {
+    verb.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+/// The text below the help.
+fn after(verb: &Command) -> String {
+    let after = verb.get_after_long_help().or(verb.get_after_help());
+    after.map(ToString::to_string).unwrap_or_default().trim().to_owned()
+}
+
+/// The shown options of a command with their headings.
+fn options(verb: &Command) -> impl Iterator<Item = (&str, &Arg)> {
+    verb.get_arguments().filter(|arg| !arg.is_hide_set() && arg.get_id() != "help").map(|arg| {
         let usual = if arg.is_positional() { "Arguments" } else { "Options" };
-        let heading = arg.get_help_heading().unwrap_or(usual);
+        (arg.get_help_heading().unwrap_or(usual), arg)
+    })
+}
+
+/// An option and what it means.
+fn item(arg: &Arg) -> String {
+    format!("- {}: {}", name(arg), meaning(arg))
+}
+
+/// Whether a paragraph below the help lists parameters.
+fn is_parameters(paragraph: &str) -> bool {
+    paragraph.starts_with("Options of ")
+}
+
+/// A list of parameters as Markdown; the help wraps its lines.
+fn parameters(paragraph: &str) -> String {
+    let mut items: Vec<String> = Vec::new();
+    for line in paragraph.lines().skip(1) {
+        match (line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')), items.last_mut()) {
+            (None, Some(item)) => item.extend([" ", line.trim()]),
+            _ => {
+                let (name, about) = line.trim().split_once("  ").unwrap_or((line.trim(), ""));
+                items.push(format!("- `{name}`: {}", about.trim()));
+            }
+        }
+    }
+    let heading = paragraph.lines().next().unwrap_or_default();
+    let text = format!("{heading}\n\n{}", items.join("\n"));
+    text.replace(" such as 128MiB, at least 1 byte", "")
+        .replace("seconds or a duration such as 90s, 1.5h or 2d", "a duration")
+}
+
+/// The options and lists of parameters that several commands have, in their order.
+struct Shared {
+    items: Vec<(String, String)>,
+    parameters: Vec<String>,
+}
+
+impl Shared {
+    fn of(verbs: &[Command]) -> Self {
+        let (mut items, mut parameters) = (Vec::new(), Vec::new());
+        let mut waiting: Vec<&Command> = verbs.iter().rev().collect();
+        while let Some(verb) = waiting.pop() {
+            items.extend(options(verb).map(|(heading, arg)| (heading.to_owned(), item(arg))));
+            parameters
+                .extend(after(verb).split("\n\n").filter(|part| is_parameters(part)).map(str::to_owned));
+            waiting.extend(verb.get_subcommands().filter(|command| command.get_name() != "help"));
+        }
+        let several =
+            |texts: Vec<&String>, text: &String| texts.iter().filter(|other| **other == text).count() > 1;
+        let mut shared = Shared { items: Vec::new(), parameters: Vec::new() };
+        for (heading, item) in &items {
+            let is_new = shared.items.iter().all(|(_, known)| known != item);
+            if is_new && several(items.iter().map(|(_, item)| item).collect(), item) {
+                shared.items.push((heading.clone(), item.clone()));
+            }
+        }
+        for list in &parameters {
+            if !shared.parameters.contains(list) && several(parameters.iter().collect(), list) {
+                shared.parameters.push(list.clone());
+            }
+        }
+        shared
+    }
+
+    fn has(&self, item: &str) -> bool {
+        self.items.iter().any(|(_, known)| known == item)
+    }
+
+    fn page(&self) -> String {
+        let mut out = String::from(
+            "# Options of several commands\n\nThe page of each command lists its own options, and names those of this page.\n",
+        );
+        let mut headings: Vec<&str> = Vec::new();
+        for (heading, _) in &self.items {
+            if !headings.contains(&heading.as_str()) {
+                headings.push(heading);
+            }
+        }
+        for heading in headings {
+            let _ = writeln!(out, "\n## {heading}\n");
+            for (_, item) in self.items.iter().filter(|(of, _)| of == heading) {
+                let _ = writeln!(out, "{item}");
+            }
+        }
+        out.push_str("\n## Parameters of engines\n");
+        for list in &self.parameters {
+            let _ = write!(out, "\n{}\n", parameters(list));
+        }
+        out
+    }
+}
+
+/// A page: usage, arguments, options by their headings, what stands below the help, and the same of subcommands.
+fn page(mut verb: Command, about: &str, shared: &Shared) -> String {
+    let usage = verb.render_usage().to_string();
+    let title = usage.trim_start_matches("Usage: ").split(['<', '[', '-']).next().unwrap_or_default().trim();
+    let mut out = format!("# `{title}`\n\n{}.\n\n```txt\n{usage}\n```\n", escaped(about));
+    let mut sections: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut elsewhere = Vec::new();
+    for (heading, arg) in options(&verb) {
+        let item = item(arg);
+        if shared.has(&item) {
+            elsewhere
+                .push(format!("`{}`", arg.get_long().map_or_else(|| name(arg), |long| format!("--{long}"))));
+            continue;
+        }
         match sections.iter_mut().find(|(name, _)| *name == heading) {
-            Some((_, args)) => args.push(arg),
-            None => sections.push((heading, vec![arg])),
+            Some((_, items)) => items.push(item),
+            None => sections.push((heading, vec![item])),
         }
     }
-    for (heading, args) in sections {
-        let _ = writeln!(out, "\n## {heading}\n");
-        for arg in args {
-            let _ = writeln!(out, "- {}: {}", self::name(arg), meaning(arg));
-        }
+    for (heading, items) in sections {
+        let _ = write!(out, "\n## {heading}\n\n{}\n", items.join("\n"));
     }
-    let after = verb.get_after_long_help().or(verb.get_after_help()).map(ToString::to_string);
-    if let Some(after) = after {
-        let _ = write!(out, "\n## More\n\n```text\n{}\n```\n", after.trim());
+    if !elsewhere.is_empty() {
+        let _ = write!(out, "\n[Options of several commands](options.md): {}.\n", elsewhere.join(", "));
+    }
+    let after = after(&verb);
+    let parts = after.split("\n\n").filter(|part| !shared.parameters.iter().any(|known| known == part));
+    let (lists, parts): (Vec<&str>, Vec<&str>) = parts.partition(|part| is_parameters(part));
+    for list in lists {
+        let _ = write!(out, "\n{}\n", parameters(list));
+    }
+    if !parts.concat().is_empty() {
+        let _ = write!(out, "\n## More\n\n```txt\n{}\n```\n", parts.join("\n\n"));
     }
     for command in verb.get_subcommands().filter(|command| command.get_name() != "help") {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         // One level deeper.
-        let page = page(command.clone(), &about).replace("\n## ", "\n### ");
+        let page = page(command.clone(), &self::about(command), shared).replace("\n## ", "\n### ");
         let _ = write!(out, "\n#{page}");
     }
     out
@@ -97,10 +218,19 @@ fn meaning(arg: &Arg) -> String {
     let words: Vec<_> =
         words.iter().filter(|word| !word.is_hide_set()).map(PossibleValue::get_name).collect();
     if !words.is_empty() && !arg.is_hide_possible_values_set() && arg.get_action().takes_values() {
-        let _ = write!(out, ". One of `{}`", words.join("`, `"));
+        // Help has the names of all policies; here they have a page.
+        let all = words.join("`, `");
+        let known = if words.contains(&"edf") {
+            "the [policies](../algorithms.md)".to_owned()
+        } else {
+            format!("`{all}`")
+        };
+        let _ = write!(out, ". One of {known}");
     }
-    if !table.is_empty() {
-        let _ = write!(out, "\n\n  ```text\n{}\n  ```\n", table.join("\n"));
+    if arg.get_id() == "profile" {
+        out.push_str(": see [profiles](../profiles.md)");
+    } else if !table.is_empty() {
+        let _ = write!(out, "\n\n  ```txt\n{}\n  ```\n", table.join("\n"));
     }
     out
 }

@@ -77,46 +77,8 @@ fn a_folder_of_histories_is_a_workload() {
     assert_eq!(run(&["compare", text(&dir.join("nowhere"))]).code, Some(2));
 }
 
-/// The commands of the README's part on a log, each with its output in the README.
-fn shown() -> Vec<(Vec<String>, String)> {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-    let part =
-        readme.split("\n## ").find(|part| part.starts_with("Last week's log")).expect("the part on a log");
-    let block = |text: &str, kind: &str| {
-        let after = text.split_once(&format!("```{kind}\n")).expect("a block").1;
-        after.split_once("\n```").expect("its end").0.to_owned()
-    };
-    let parts = part.split("```console").skip(1).map(|part| format!("```console{part}"));
-    parts
-        .map(|part| {
-            let command = block(&part, "console").replace("\\\n", " ");
-            let words = command.split_whitespace().map(|word| word.trim_matches('\'').to_owned());
-            (words.skip(1).collect(), block(&part, "text"))
-        })
-        .collect()
-}
-
-#[test]
-fn the_readme_shows_what_the_program_says_of_its_log() {
-    let shown = shown();
-    assert_eq!(shown.len(), 2);
-    // Widths depend on the terminal; the words of a row do not.
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    for (command, expected) in shown {
-        let ran = run(&command.iter().map(String::as_str).collect::<Vec<_>>());
-        assert_eq!(ran.code, Some(0), "{}", ran.err);
-        let said = words(&ran.out);
-        for row in expected.lines().filter(|line| !line.starts_with(['─', '…'])).map(words) {
-            assert!(said.windows(row.len()).any(|part| part == row), "{row:?} is not in\n{}", ran.out);
-        }
-    }
-}
-
 #[test]
 fn the_recorded_cluster_is_simulated_as_closely_as_the_readme_says() {
-    let (command, _) = shown().swap_remove(0);
-    let profile =
-        command.iter().position(|word| word == "--profile").map(|at| command[at + 1].clone()).unwrap();
     let policy = "recorded,yarn-capacity:file=examples/hadoop-log/capacity-scheduler.xml";
     let out = done(&[
         "compare",
@@ -124,7 +86,7 @@ fn the_recorded_cluster_is_simulated_as_closely_as_the_readme_says() {
         "-p",
         policy,
         "--profile",
-        &profile,
+        "hadoop-log",
         "--seeds",
         "20",
         "--format",

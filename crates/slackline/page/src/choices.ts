@@ -51,6 +51,6 @@ export class Choices {
     const caption = choices.length > SHOWN ? `The first ${SHOWN} of ${choices.length} decisions` : "Decisions";
     return h("figure", {}, h("figcaption", {}, `Rules that ${doc.policies[policy].name} chose`), root as unknown as Node as HTMLElement, h("ul", { class: "legend" }, ...keys),
       h("details", { class: "as-table" }, h("summary", {}, "As a table: decisions"),
-        plainTable(caption, [headed("at", time.unit), "rule", "by", "believed cost of the flows there", "flows"], rows)));
+        plainTable(caption, [headed("at", time.unit), "rule", "by", "estimated cost of the active flows", "flows"], rows)));
   }
 }

@@ -58,7 +58,7 @@ export function lateness(tick: number, ticks: number | null, text: (seconds: num
 }
 
 export class Detail {
-  readonly element = h("section", { class: "detail", id: "detail", "aria-live": "polite", "aria-label": "The flow that was chosen" });
+  readonly element = h("section", { class: "detail", id: "detail", "aria-live": "polite", "aria-label": "Selected flow" });
 
   /** How far above the end of the page a reader was who came from below; null for who came from elsewhere. */
   private cameFrom: number | null = null;
@@ -132,11 +132,11 @@ export class Detail {
   private why(ran: Ran, flow: number): HTMLElement {
     const said = ran.explained.find((one) => one.flow === flow);
     const text = said ? said.text.trimEnd() : ran.explained.length
-      ? "Only the flows that cost most and the latest are explained here; slackline explain tells of any of a schedule."
-      : "Nothing is explained here of this policy; slackline explain tells of any flow of a schedule.";
-    return h("div", {}, h("h4", {}, "Why it took so long"), said && this.held(ran, said),
+      ? "The page explains the flows with the highest costs and the latest flows; slackline explain explains all."
+      : "The page has no explanations for this policy; use slackline explain.";
+    return h("div", {}, h("h4", {}, "Reasons for the response time"), said && this.held(ran, said),
       said && ran.spans !== null && h("p", { class: "muted" }, `The schedule has too many rows to be kept: slots are summed up in spans of ${duration(ran.spans)}, so that shares are not exact.`), said
-      ? h("pre", { tabindex: 0, "aria-label": "What explain says" }, text) : h("p", { class: "muted" }, text));
+      ? h("pre", { tabindex: 0, "aria-label": "Output of explain" }, text) : h("p", { class: "muted" }, text));
   }
 
   /** Who held the slots that it wanted, as a sentence and as bars. */

@@ -4,7 +4,7 @@ import { h } from "./dom";
 const KEYS: [string, string][] = [
   ["1 … 9", "show the first, second, … policy"],
   ["← →", "earlier, later"],
-  ["+ −", "look closer, look from further away"],
+  ["+ −", "zoom in, zoom out"],
   ["0", "all of the time"],
   ["[ ]", "lower rows, higher rows"],
   ["n p", "the next flow, the one before"],

@@ -30,7 +30,7 @@ export class OverTime {
       of: (policy, from, to) => slotKind.slots ? meanOf(model.doc.policies[policy].ran!.slot_kinds[k], from, to) / slotKind.slots : 0,
     }));
     this.measures = [...kinds, {
-      title: "Backlog", unit: "flows released and not done", most: null, text: (value, most) => short(Math.round(value), most),
+      title: "Backlog", unit: "released and unfinished flows", most: null, text: (value, most) => short(Math.round(value), most),
       of: (policy, from, to) => backlog[policy]!((from + to) / 2),
     }];
     this.element = h("div", {}, this.legends, ...this.measures.map((measure, k) => {

@@ -15,7 +15,7 @@ const WORDS = { slots: "slots (every task)", flows: "flows", jobs: "jobs", share
 export class Timeline {
   readonly element = h("div", {});
   /** Which policy is shown: stays in sight. */
-  readonly bar = h("div", { class: "policies", role: "group", "aria-label": "Policy that is shown" });
+  readonly bar = h("div", { class: "policies", role: "region", "aria-label": "Selected policy" });
   private readonly main: Gantt;
   private readonly other: Gantt;
   private readonly beside: HTMLElement;
@@ -57,8 +57,8 @@ export class Timeline {
     return h("div", { class: "controls no-print" },
       h("label", {}, "Rows ", rows), h("label", {}, "Colours ", colour), model.ran.length > 1 && h("label", {}, "Beside it ", beside),
       h("span", { class: "buttons" },
-        button("−", "Look from further away", () => state.zoom(1 / 0.6)), button("+", "Look closer", () => state.zoom(0.6)),
-        button("◀", "Earlier", () => state.pan(-0.4)), button("▶", "Later", () => state.pan(0.4)), button("All", "All of the time", () => state.look(0, state.whole)),
+        button("−", "Zoom out", () => state.zoom(1 / 0.6)), button("+", "Zoom in", () => state.zoom(0.6)),
+        button("◀", "Earlier", () => state.pan(-0.4)), button("▶", "Later", () => state.pan(0.4)), button("All", "Whole time", () => state.look(0, state.whole)),
         button("⇕", "Higher rows", () => tall(2)), button("⤓", "Lower rows", () => tall(0.5))));
   }
 

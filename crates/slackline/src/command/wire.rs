@@ -25,13 +25,13 @@ pub(super) struct Hello<'a> {
     pub(super) protocol: u32,
     /// Version of slackline.
     pub(super) version: &'a str,
-    /// What is to be small.
+    /// The objective.
     pub(super) objective: Objective,
     /// The machines, group by group.
     pub(super) machines: Vec<Group<'a>>,
 }
 
-/// What is to be small.
+/// The objective.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Objective {
@@ -49,7 +49,7 @@ pub(super) struct Group<'a> {
     pub(super) name: &'a str,
     /// The number of its first machine; the others follow.
     pub(super) first: u32,
-    /// How many machines.
+    /// Number of machines.
     pub(super) count: u32,
     /// Slots of each machine.
     pub(super) slots: Slots,
@@ -204,7 +204,7 @@ pub(super) struct Flow<'a> {
     pub(super) deadline: Option<f64>,
     /// What completing it costs.
     pub(super) cost: Cost,
-    /// The pool it belongs to.
+    /// Its pool.
     pub(super) pool: Option<Pool<'a>>,
     /// Whose it is.
     pub(super) user: Option<&'a str>,

@@ -203,27 +203,26 @@ pub(crate) struct TunedSplit {
     pub(crate) reduce_slots: u32,
     /// The flows, first to last.
     pub(crate) order: Vec<String>,
-    /// When the last is done, seconds.
+    /// Makespan, seconds.
     pub(crate) makespan: f64,
     /// Sum of the completions, seconds.
     pub(crate) total_completion: f64,
 }
 
-/// The best split and what it is compared with.
+/// The best split of slots, and others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields, title = "Slackline tuning"))]
 pub(crate) struct Tuning {
-    /// What the method chooses.
+    /// The chosen split.
     pub(crate) best: TunedSplit,
-    /// What nothing beats in both makespan and total completion time, least makespan first, if it was asked
-    /// for.
+    /// The Pareto front of makespan and total completion time, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pareto: Option<Vec<TunedSplit>>,
     /// As many map as reduce slots, in the order of the method's rule.
     pub(crate) default: TunedSplit,
     /// Splits that were estimated; bounds ruled out the others.
     pub(crate) evaluated: u32,
-    /// Splits there are.
+    /// Number of splits.
     pub(crate) candidates: u32,
     /// What estimates leave out of the log: `count`, `of` and `what`, as in comparisons.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -60,7 +60,7 @@ fn the_backfill_of_the_page_is_as_it_says() {
 #[test]
 fn the_page_has_every_key_of_a_run_section() {
     let table = PAGE.split("### Keys of a `run` section").nth(1).and_then(|rest| rest.split("\n## ").next());
-    let rows = table.unwrap().lines().filter_map(|line| line.strip_prefix("| `"));
+    let rows = table.unwrap().lines().filter_map(|line| line.strip_prefix("- `"));
     let documented: BTreeSet<&str> = rows.filter_map(|row| row.split('`').next()).collect();
     let run = SCHEMA.split("\n    \"Run\": {").nth(1).unwrap().split("\n    }").next().unwrap();
     let keys = run.lines().filter_map(|line| line.strip_prefix("        \"")?.strip_suffix("\": {"));

@@ -9,9 +9,8 @@ use crate::reading::diagnostic::Simplification;
 use crate::reading::wire::Aim;
 pub use crate::reading::wire::NamedValues;
 
-/// What several policies gave on one workload. With one seed every figure is a number; with several, or on
-/// several files or pieces of a workload, it is the mean and spread over them, with the paired difference to
-/// the first policy that ran.
+/// The results of several policies on one workload. With one seed every figure is a number; with several seeds,
+/// files or days it is mean and spread, with the paired difference to the first policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline comparison", deny_unknown_fields))]
 pub struct Comparison {
@@ -24,13 +23,13 @@ pub struct Comparison {
     pub workload: Workload,
     /// The seeds of the simulations.
     pub seeds: Vec<u64>,
-    /// What was compared, where that are several files or pieces of a workload, such as days.
+    /// The files or days, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<String>,
-    /// What the simulations left out of the log of the first workload.
+    /// What the simulations leave out of the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_modelled: Vec<Simplification>,
-    /// What was to be small.
+    /// The objective.
     #[serde(serialize_with = "write_objective")]
     #[cfg_attr(test, schemars(with = "Aim"))]
     pub objective: Objective,
@@ -40,7 +39,7 @@ pub struct Comparison {
     pub lower_bound: Figure,
     /// Which policies are best, and by how much the others are worse; null for a single policy.
     pub verdict: Option<String>,
-    /// An entry a policy, in the order in which they were asked for.
+    /// The policies, in the given order.
     pub policies: Vec<PolicyResult>,
 }
 
@@ -64,7 +63,7 @@ pub struct PolicyResult {
     /// several. `makespan` is that of the group; `utilisation` is its part in that of the whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupResult>,
-    /// What the seeds say of each flow (`--flows`).
+    /// Results of each flow over the seeds (`--flows`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowChance>,
 }
@@ -93,16 +92,16 @@ pub struct FlowChance {
     pub p90: Option<f64>,
 }
 
-/// Flows that have something in common.
+/// A group of flows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Group", deny_unknown_fields))]
 pub struct GroupResult {
-    /// What the flows have in common: pool, user, or size (total work).
+    /// The kind of group: pool, user, or size (total work).
     pub by: String,
     /// The pool, the user, or the size class: `100..1000` holds flows of at least 100 and less than 1000
     /// slot-seconds of work.
     pub name: String,
-    /// How many flows there are in it.
+    /// Number of flows.
     pub flows: u64,
     /// Metrics by name.
     pub metrics: NamedValues<Figure>,
@@ -113,14 +112,14 @@ pub struct GroupResult {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Figure {
-    /// There is none: of flows none of which was done, or where nothing is known.
+    /// Not available: no flow finished, or unknown.
     #[default]
     Nothing,
-    /// A whole number, of one sample.
+    /// A count of one sample.
     Count(u64),
     /// A measure, of one sample.
     Number(f64),
-    /// Either, over several samples: seeds, files, or pieces of a workload.
+    /// Mean and spread over several samples.
     Spread(Spread),
 }
 

@@ -65,7 +65,7 @@ impl PhaseCounts {
     }
 }
 
-/// What a job of a real run counted.
+/// The counters of a job of a real run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -74,8 +74,8 @@ pub struct JobCounts {
     pub flow: String,
     /// The job.
     pub job: String,
-    /// What its maps counted.
+    /// Counters of its maps.
     pub maps: PhaseCounts,
-    /// What its reduces counted.
+    /// Counters of its reduces.
     pub reduces: PhaseCounts,
 }

@@ -18,7 +18,7 @@ use crate::reading::source::places;
 use crate::reading::text::text;
 use crate::reading::wire::{PhaseName, SchemaName};
 
-/// What finished tasks took.
+/// Durations of finished tasks.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline history"))]
 #[serde(deny_unknown_fields)]

@@ -46,7 +46,7 @@ pub struct Meta {
     pub rules: Vec<RuleCost>,
     /// Which candidate a plan is, of a policy that plans several and takes the cheapest.
     pub winner: Option<String>,
-    /// What the simulation left out of the log of the workload.
+    /// What the simulation leaves out of the log.
     pub not_modelled: Vec<Simplification>,
 }
 
@@ -60,14 +60,12 @@ pub struct Choice {
     /// The rule that the order of flows came from, with its parameters as those of the policy `rule`:
     /// `due:x=0.1:tail=no`; without them in documents of earlier versions.
     pub rule: String,
-    /// Whether that order was in force and was kept, is that of the rule, or was found by a search near it;
-    /// documents of earlier versions do not say it.
+    /// The origin of the order: kept, from the rule, or found by a search near it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ChosenBy>,
-    /// What the flows that were there were believed to cost under it, by the objective; null where some would
-    /// never end.
+    /// The estimated cost of the active flows under it; null if some would never finish.
     pub cost: Option<f64>,
-    /// How many flows were there.
+    /// Number of active flows.
     pub flows: u32,
     /// A lower bound on the cost of those flows by the objective from then on; where certificates were asked
     /// for.
@@ -89,14 +87,14 @@ pub enum ChosenBy {
     Search,
 }
 
-/// What the workload would have cost under one rule alone.
+/// The cost under one rule alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RuleCost {
     /// The rule, as a policy.
     pub policy: String,
-    /// By the objective; null where it cannot be had.
+    /// The cost; null if it is not available.
     pub cost: Option<f64>,
 }
 

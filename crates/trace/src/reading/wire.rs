@@ -116,12 +116,12 @@ pub(crate) enum OutcomeName {
     Lost,
 }
 
-/// What was to be small.
+/// The objective.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Aim {
-    /// The metric of flows that do not bring a cost of their own.
+    /// The metric of flows without a cost.
     pub(crate) metric: MetricName,
     /// Sum or maximum.
     #[serde(with = "CombineName")]

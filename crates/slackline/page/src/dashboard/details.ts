@@ -94,7 +94,7 @@ export class Details {
 
   /** What is expected; of one that is over, what was expected of it first. */
   private expected(prediction: Prediction, isOver: boolean): HTMLElement {
-    const title = isOver ? "What was expected at first" : "What is expected";
+    const title = isOver ? "First prediction" : "Prediction";
     return h("section", { "aria-label": title }, h("h3", {}, title), foretold(prediction, this.store.now, isOver));
   }
 
@@ -102,7 +102,7 @@ export class Details {
   private happened(number: number): Node | string {
     const events = this.events(number);
     if (events.length === 0) return "";
-    return h("section", { "aria-label": "What happened" }, h("h3", {}, "What happened"), h("ol", { class: "events of-one", tabindex: 0, "aria-label": "What happened to it" },
+    return h("section", { "aria-label": "What happened" }, h("h3", {}, "What happened"), h("ol", { class: "events of-one", tabindex: 0, "aria-label": "Events of the submission" },
       ...events.map((event) => item(event, this.store.now, event.flow ? h("span", {}, event.flow) : h("span", {})))));
   }
 
@@ -111,8 +111,8 @@ export class Details {
     const facts: [string, string | undefined][] = [
       ["state", one.held && isOpen(one) ? `held (${one.state})` : one.state], ["why", one.why === "held" ? undefined : one.why], ["by", one.user],
       ["submitted", `${at(one.submitted)}, ${away(millis(one.submitted), now)}`],
-      ["recurs as", one.occurrence && `${one.occurrence.recurrence}, the time of ${at(one.occurrence.at)}`],
-      ["over", one.ended && `${at(one.ended)}, ${away(millis(one.ended), now)}`],
+      ["schedule", one.occurrence && `${one.occurrence.recurrence}, the time of ${at(one.occurrence.at)}`],
+      ["finished", one.ended && `${at(one.ended)}, ${away(millis(one.ended), now)}`],
       ["priority", one.priority > 0 ? String(one.priority) : undefined],
     ];
     return h("dl", { class: "made" }, ...facts.flatMap(([name, value]) => value ? [h("dt", {}, name), h("dd", {}, value)] : []));
@@ -133,12 +133,12 @@ export class Details {
     const { now } = this.store, at = (text: string) => clock(millis(text), now);
     const name = flow.flow, isOver = OVER.includes(flow.state), state = stateOf(one, flow);
     const [from, to] = (flow.predicted_between ?? []).map(at), isPlan = hasNotBegun(one);
-    const done = isPlan ? "its tasks are counted when it begins" : `${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} running` : ""}`;
+    const done = isPlan ? "its tasks are counted when it starts" : `${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} running` : ""}`;
     const facts: [string, string | Node | undefined][] = [
       ["state", `${state}, ${done}`], ["why", flow.cause ?? flow.why], ["failed attempts", flow.failed_attempts > 0 ? String(flow.failed_attempts) : undefined],
       ["released", at(flow.release)], ["deadline", flow.deadline && `${at(flow.deadline)}, ${away(millis(flow.deadline), now)}`],
       ["done", flow.completion && at(flow.completion)],
-      ["expected", flow.predicted && `${at(flow.predicted)}${flow.guess ? ", a guess" : from !== to ? `, between ${from} and ${to}` : ""}`],
+      ["predicted", flow.predicted && `${at(flow.predicted)}${flow.guess ? ", a guess" : from !== to ? `, between ${from} and ${to}` : ""}`],
       ["in time?", isPlan && !flow.late ? undefined : fated(verdict(flow, now))],
       ["weight", flow.weight === 1 ? undefined : String(flow.weight)],
       ["jobs", isPlan && flow.jobs ? planned(flow.jobs) : undefined],
@@ -185,10 +185,10 @@ export class Details {
     const deadline = h("input", { placeholder: "2h" }), weight = h("input", { inputmode: "decimal" });
     const first = h("input", { type: "number", min: 0, step: 1, value: priority });
     const isChanged = await filled(`Change submission ${number}`, [
-      field({ label: "Flow", input: flow, help: "Whose deadline and weight" }),
+      field({ label: "Flow", input: flow, help: "The flow of the deadline and weight" }),
       field({ label: "Deadline", input: deadline, help: "A duration after its release such as 2h, a time of day, or a date and time; empty: as it is" }),
       field({ label: "Weight", input: weight, help: "Empty: as it is" }),
-      field({ label: "Priority", input: first, help: "The higher, the sooner it is taken from the queue" }),
+      field({ label: "Priority", input: first, help: "Submissions with higher priority start first" }),
     ], "Change", () => {
       const sent: Record<string, unknown> = {};
       if (deadline.value.trim()) sent.deadline = deadline.value.trim();
@@ -196,7 +196,7 @@ export class Details {
       if (flow.value && (sent.deadline || sent.weight !== undefined)) sent.flow = flow.value;
       if (first.value !== String(priority)) sent.priority = Number(first.value);
       if (Number.isNaN(sent.weight)) return Promise.resolve(wrong(`weight: found ${weight.value}, expected a number`));
-      if (Object.keys(sent).length === 0) return Promise.resolve(wrong("found nothing that is to be different"));
+      if (Object.keys(sent).length === 0) return Promise.resolve(wrong("found no change, expected one"));
       return does(() => this.store.client.act("PATCH", `/api/v1/submissions/${number}`, sent));
     });
     if (!isChanged) return;
@@ -226,7 +226,7 @@ export class Details {
     await this.tell(`Logs of ${flow}/${job}`, async () => {
       const text = await this.store.client.text(at(`/api/v1/submissions/${this.number}/logs`, { flow, job, failed: failed || null }));
       const cut = text.length > LOGS_MOST ? h("p", { class: "muted" }, `The last ${percent(LOGS_MOST / text.length)} of them; slackline logs has all.`) : "";
-      return [turn, cut, h("pre", { tabindex: 0 }, text.slice(-LOGS_MOST) || "No attempt of it has said anything.")];
+      return [turn, cut, h("pre", { tabindex: 0 }, text.slice(-LOGS_MOST) || "No attempt has written to its log.")];
     });
   }
 

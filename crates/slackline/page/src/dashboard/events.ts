@@ -15,7 +15,7 @@ export class Events {
 
   constructor(private readonly store: Store, onOpen: (number: number) => void) {
     this.few = new List("Alerts", "No alerts: no action is needed.", onOpen);
-    this.all = new List("Events", "Nothing has happened since the service started.", onOpen);
+    this.all = new List("Events", "No events since the service started.", onOpen);
     this.alerts = this.few.element;
     this.element = this.all.element;
   }
@@ -45,7 +45,7 @@ export class Events {
       const [other, at] = later.reduce((first, one) => one[0] < first[0] ? one : first);
       const when = clock(millis(at), store.now);
       if (other !== number && number < since) return "";
-      return other === number ? `Done at ${when}.` : `A later one of its name, ${other}, was done at ${when}.`;
+      return other === number ? `Finished at ${when}.` : `A later one of its name, ${other}, finished at ${when}.`;
     };
   }
 }

@@ -24,7 +24,7 @@ export class Flows {
   constructor(private readonly store: Store, onOpen: (number: number) => void) {
     this.bulk = new Bulk(store, () => this.grid.selectAll(false));
     this.grid = new Grid<Row>({
-      label: "Flows of submissions that are not over", columns: this.columns(), key: (row) => row.key,
+      label: "Flows of unfinished submissions", columns: this.columns(), key: (row) => row.key,
       height: () => NARROW.matches ? HEIGHT_NARROW : HEIGHT,
       title: (row) => `${row.name}, submission ${row.number}, ${row.state}, ${row.verdict.words}`,
       onOpen: (row) => onOpen(row.number), onOrder: () => this.show(),
@@ -45,7 +45,7 @@ export class Flows {
       { heading: "state", order: "state", cell: lines("state", (row) => row.state, (row) => this.why(row)) },
       { heading: "done", order: "progress", largest: true, cell: progress },
       { heading: "deadline", order: "deadline", cell: lines("deadline", (row) => this.time(row.deadline), (row) => row.deadline === null ? "" : away(row.deadline, this.store.now)) },
-      { heading: "expected", order: "predicted", cell: lines("expected", (row) => this.time(row.predicted), (row) => this.between(row)) },
+      { heading: "predicted", order: "predicted", cell: lines("predicted", (row) => this.time(row.predicted), (row) => this.between(row)) },
       { heading: "in time?", order: "urgency", cell: fate },
     ];
   }
@@ -53,7 +53,7 @@ export class Flows {
   private time(at: number | null): string { return at === null ? "–" : clock(at, this.store.now); }
 
   private between({ flow, predicted, state }: Row): string {
-    if (predicted !== null && predicted < this.store.now && !["finished", "failed", "cancelled"].includes(state)) return `${flow?.guess ? "a guess that " : ""}has passed, is not done`;
+    if (predicted !== null && predicted < this.store.now && !["finished", "failed", "cancelled"].includes(state)) return `${flow?.guess ? "a guess that " : ""}has passed, not finished`;
     if (!flow?.predicted_between) return flow?.guess ? "a guess" : "";
     const [from, to] = flow.predicted_between.map((at) => this.time(millis(at)));
     return from === to ? "" : `${from} – ${to}`;
@@ -83,7 +83,7 @@ export class Flows {
     this.grid.set(ordered(found, this.grid.by, this.grid.descending));
     if (found.length === 0) this.bulk.element.hidden = true;
     this.empty.hidden = found.length > 0;
-    this.empty.textContent = !this.store.service ? "Nothing is known yet." : all === 0 ? "Nothing waits, and nothing runs." : "None is like that.";
+    this.empty.textContent = !this.store.service ? "Not available yet." : all === 0 ? "No submission waits or runs." : "No flow matches.";
   }
 }
 

@@ -12,7 +12,7 @@ export class Headline {
   private readonly figures = h("dl", { class: "figures" });
   private readonly good = h("p", { class: "muted" });
   private readonly trouble = h("div", { class: "banner bad", role: "alert", hidden: true });
-  private readonly draining = h("div", { class: "banner", role: "status", hidden: true }, "The service is drained: running tasks finish, nothing new begins.");
+  private readonly draining = h("div", { class: "banner", role: "status", hidden: true }, "The service is drained: running tasks finish, no new task starts.");
   private readonly gone = h("div", { class: "banner bad", role: "alert", hidden: true });
 
   constructor(private readonly store: Store) {
@@ -25,7 +25,7 @@ export class Headline {
     const { version, engine, policy, objective, started } = service;
     this.about.textContent = `version ${version} · ${engine} · policy ${policy}${objective ? ` for a small ${objective}` : ""} · started ${clock(millis(started), this.store.now)}`;
     this.trouble.hidden = !service.trouble;
-    write(this.trouble, service.trouble ? `Something is wrong with the service: ${service.trouble}` : "");
+    write(this.trouble, service.trouble ? `Problem of the service: ${service.trouble}` : "");
     this.draining.hidden = !service.draining;
     const figures = this.numbers(service, rows);
     if (this.figures.childElementCount !== figures.length) {
@@ -50,13 +50,13 @@ export class Headline {
     const held = [...this.store.open.values()].filter((one) => one.held).length;
     return [
       ["slots in use", `${of(running)} of ${of(slots)}`, slots > 0 ? percent(running / slots) : "", false],
-      ["tasks that wait", of(waiting), "of submissions that have begun", false],
-      ["submissions", of((submissions.running ?? 0) + (submissions.opening ?? 0)), "have begun and are not over", false],
+      ["waiting tasks", of(waiting), "of started submissions", false],
+      ["submissions", of((submissions.running ?? 0) + (submissions.opening ?? 0)), "started and unfinished", false],
       ["in the queue", of(submissions.queued), held > 0 ? `${of(held)} held` : "none held", false],
       ["late", of(late), "past their deadlines", late > 0],
-      ["likely late", of(likely), "not expected in time", likely > 0],
+      ["likely late", of(likely), "predicted to be late", likely > 0],
       ...(machines.length > 1 ? [["machines", `${of(there)} of ${of(machines.length)}`, "are there", there < machines.length] as [string, string, string, boolean]] : []),
-      ["over", of((submissions.finished ?? 0) + failed + (submissions.cancelled ?? 0) + (submissions.rejected ?? 0)), `${of(failed)} failed, as far as remembered`, false],
+      ["finished", of((submissions.finished ?? 0) + failed + (submissions.cancelled ?? 0) + (submissions.rejected ?? 0)), `${of(failed)} failed, as far as remembered`, false],
     ];
   }
 
@@ -66,9 +66,9 @@ export class Headline {
     this.gone.hidden = link.isThere || !link.why;
     if (this.gone.hidden) return;
     // How long it takes until it is tried again changes every second; what is wrong is read out once.
-    const old = `since ${clock(link.since, now)}, and what is shown is as it was then.`;
-    const since = link.status === 401 ? "The service does not know who asks." : link.status > 0 ? `The service refuses to tell what happens ${old}` : `The service is gone ${old}`;
-    const why = link.status === 401 ? `It says: ${link.why}.` : `It is tried again ${away(Math.max(link.again, Date.now()), Date.now())} (${link.why}).`;
+    const old = `since ${clock(link.since, now)}. The page shows the state at that time.`;
+    const since = link.status === 401 ? "The service does not know this client." : link.status > 0 ? `The service refuses its events ${old}` : `The service has not answered ${old}`;
+    const why = link.status === 401 ? `The service answered: ${link.why}.` : `The page retries ${away(Math.max(link.again, Date.now()), Date.now())} (${link.why}).`;
     if (this.gone.childElementCount === 0) this.gone.append(h("strong", {}), h("span", { "aria-live": "off" }));
     const [first, second] = [...this.gone.children] as HTMLElement[];
     write(first, since);

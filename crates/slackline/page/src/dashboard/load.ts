@@ -10,7 +10,7 @@ interface Measure { name: string; policy: number; of: (point: LoadPoint) => numb
 
 const RUNNING: Measure = { name: "slots in use", policy: 0, of: (point) => point.running };
 const WAITING: Measure[] = [
-  { name: "tasks that wait", policy: 1, of: (point) => point.waiting },
+  { name: "waiting tasks", policy: 1, of: (point) => point.waiting },
   { name: "submissions in the queue", policy: 2, of: (point) => point.queued },
 ];
 const HEIGHT = 150, LEFT = 60, RIGHT = 14, DAY = 86_400_000;
@@ -26,9 +26,9 @@ export class LoadOverTime {
 
   constructor(private readonly store: Store) {
     this.span.addEventListener("change", () => { this.isChosen = true; this.draw(); });
-    this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Of ", this.span)),
+    this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Show ", this.span)),
       h("div", { class: "two" },
-        h("figure", {}, h("figcaption", {}, "At work"), legend([{ ...RUNNING, strong: true }]), this.first, this.lists[0].element),
+        h("figure", {}, h("figcaption", {}, "Running"), legend([{ ...RUNNING, strong: true }]), this.first, this.lists[0].element),
         h("figure", {}, h("figcaption", {}, "Waiting"), legend(WAITING.map((one, k) => ({ ...one, strong: k === 0 }))), this.second, this.lists[1].element)));
   }
 
@@ -66,7 +66,7 @@ export class LoadOverTime {
   private table(measures: Measure[]): HTMLElement {
     const { load, now } = this.store, step = Math.max(1, Math.ceil(load.length / 96));
     const rows = load.filter((_, k) => k % step === 0).map((point) => [clock(millis(point.at), now), ...measures.map((one) => short(Number(one.of(point).toFixed(2))))]);
-    return plainTable("Moments of the last day", ["at", ...measures.map((one) => one.name)], rows);
+    return plainTable(`${measures.map((one) => one.name).join(", ")} in the last day`, ["at", ...measures.map((one) => one.name)], rows);
   }
 }
 

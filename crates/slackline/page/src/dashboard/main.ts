@@ -30,7 +30,7 @@ async function askToken(message: string): Promise<void> {
   const token = h("input", { type: "password", autocomplete: "off", spellcheck: "false" });
   const isGiven = await filled("Who are you?", [h("p", {}, message),
     field({ label: "Token", input: token, help: "It is kept until this tab is closed, and sent to this service alone; empty: none is kept" })], "Go on", async () => {
-    if (!/^[\x21-\x7e]*$/.test(token.value.trim())) { notify("found no token, expected one as slackline token --add says it", true); return false; }
+    if (!/^[\x21-\x7e]*$/.test(token.value.trim())) { notify("found no token, expected one as slackline token --add prints it", true); return false; }
     client.token = token.value.trim() || null;
     return true;
   });
@@ -57,12 +57,12 @@ function main(): void {
     h("header", { class: "top" },
       h("div", { class: "heading" }, h("h1", {}, "Slackline"), link, h("span", { class: "space" }), who, token),
       headline.about,
-      h("nav", { "aria-label": "What can be done" }, submit, drain, theme)),
+      h("nav", { "aria-label": "Actions" }, submit, drain, theme)),
     h("main", {}, notice(), headline.element,
       section("flows", "Flows", flows.element),
       section("alerts", "Alerts", events.alerts),
-      section("over", "Over", over.element),
-      section("recurrences", "Recurrences", recurrences.element),
+      section("over", "Finished", over.element),
+      section("recurrences", "Schedules", recurrences.element),
       section("machines", "Machines", machines.element),
       section("load", "Load", load.element),
       section("slots", "Slots", slots.element),
@@ -75,7 +75,7 @@ function main(): void {
     who.textContent = me ? `${me.name}, may ${me.role}` : "";
     submit.hidden = me === null || me.role === "look";
     drain.hidden = me?.role !== "operate";
-    drain.textContent = service?.draining ? "Let submissions begin again" : "Drain…";
+    drain.textContent = service?.draining ? "Start submissions again" : "Drain…";
   };
   const linked = () => {
     const { isThere, status, why } = store.link;
@@ -113,7 +113,7 @@ function main(): void {
   };
   const turnDrain = async () => {
     const isDrained = store.service?.draining ?? false;
-    const meant = "Running tasks finish, and no new one starts until draining ends. What is submitted waits.";
+    const meant = "Running tasks finish, and no new one starts until draining ends. Submissions wait.";
     if (!isDrained && !await confirmed("Drain the service?", meant, "Drain it", "Leave it")) return;
     await does(() => client.act("POST", isDrained ? "/api/v1/undrain" : "/api/v1/drain"));
     store.touch();

@@ -13,8 +13,8 @@ const PAGE = 10;
 export class Over {
   readonly element: HTMLElement;
   private readonly table: SortedTable<Submission>;
-  private readonly older = h("button", { type: "button", class: "more", hidden: true }, "Ask for older ones");
-  private readonly empty = h("p", { class: "muted" }, "Nothing is known yet.");
+  private readonly older = h("button", { type: "button", class: "more", hidden: true }, "Load older ones");
+  private readonly empty = h("p", { class: "muted" }, "Not available yet.");
   private drawn: Submission[] = [];
 
   constructor(private readonly store: Store, onOpen: (number: number) => void) {
@@ -24,10 +24,10 @@ export class Over {
       { heading: "by", words: true, text: (one) => one.user, value: (one) => one.user },
       { heading: "state", words: true, text: (one) => one.state, value: (one) => one.state },
       { heading: "in time?", words: true, text: fates, value: (one) => fates(one).textContent },
-      { heading: "over", text: (one) => time(one.ended), value: (one) => one.ended ? millis(one.ended) : null },
+      { heading: "finished", text: (one) => time(one.ended), value: (one) => one.ended ? millis(one.ended) : null },
       { heading: "took", text: (one) => took(one) === null ? "–" : duration(took(one)!), value: took },
       { heading: "why", words: true, text: why, value: (one) => one.why ?? null },
-    ], [], { caption: "Submissions that are over, as far as they are remembered", sort: 4, descending: true, page: PAGE, onChoose: (one) => onOpen(one.number) });
+    ], [], { caption: "Finished submissions that the service remembers", sort: 4, descending: true, page: PAGE, onChoose: (one) => onOpen(one.number) });
     this.older.addEventListener("click", () => void does(async () => { await store.olderOver(); return "Older ones are shown"; }));
     this.table.element.hidden = true;
     this.element = h("div", { class: "cards" }, this.empty, this.table.element, this.older);
@@ -37,7 +37,7 @@ export class Over {
     const { over, overBefore } = this.store, { drawn } = this;
     this.older.hidden = overBefore === undefined;
     this.empty.hidden = over.length > 0;
-    this.empty.textContent = "Nothing is over yet.";
+    this.empty.textContent = "No submission has finished yet.";
     this.table.element.hidden = over.length === 0;
     if (over.length === drawn.length && over.every((one, k) => one.number === drawn[k].number)) return;
     this.drawn = over;

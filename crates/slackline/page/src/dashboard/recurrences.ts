@@ -26,12 +26,12 @@ export class Recurrences {
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     keepingFocus(this.element, () => this.element.replaceChildren(
-      recurrences.length === 0 ? h("p", { class: "muted" }, service ? "Nothing recurs." : "Nothing is known yet.") : this.table(recurrences)));
+      recurrences.length === 0 ? h("p", { class: "muted" }, service ? "There are no schedules." : "Not available yet.") : this.table(recurrences)));
   }
 
   private table(recurrences: Recurrence[]): HTMLElement {
     const may = recurrences.some((one) => mayChange(this.store.me, one.user));
-    return h("div", { class: "scroll-x cards", tabindex: 0, role: "region", "aria-label": "What recurs" }, h("table", { class: "wide-table" },
+    return h("div", { class: "scroll-x cards", tabindex: 0, role: "region", "aria-label": "Table of schedules" }, h("table", { class: "wide-table" },
       h("thead", {}, h("tr", {}, ...["name", "by", "schedule", "if one is not over", "last", "next"].map((text) => h("th", { scope: "col", class: "words" }, text)), may ? h("td", {}) : "")),
       h("tbody", {}, ...recurrences.map((one) => this.row(one, may)))));
   }

@@ -49,7 +49,7 @@ export function verdict(flow: Flow, now: number): Verdict {
   // Also if it had a prediction before it was held.
   if (flow.state === "held") return { fate: "unknown", words: "held, not predicted" };
   if (!flow.predicted) return { fate: flow.late ? "likely" : "unknown", words: flow.late ? "likely late" : "not predicted yet" };
-  if (now - millis(flow.predicted) > GRACE && !flow.late) return { fate: "unknown", words: "was expected before now" };
+  if (now - millis(flow.predicted) > GRACE && !flow.late) return { fate: "unknown", words: "was predicted before now" };
   // What is not done yet is not done before now, even if it was predicted for earlier.
   const spare = due - Math.max(now, millis(flow.predicted));
   return spare >= 0 && !flow.late ? { fate: "met", words: `in time, ${seconds(spare)} to spare` } : { fate: "likely", words: `likely late by ${seconds(Math.max(0, -spare))}` };
@@ -63,7 +63,7 @@ export function stateOf(submission: Submission, flow: Flow | null): FlowStatus |
 
 /** How one that has not begun fares with the first deadline of its flows. */
 function unbegun(deadline: number | null, now: number): Verdict {
-  if (deadline !== null && deadline < now) return { fate: "late", words: `late by ${duration(Math.round((now - deadline) / 1000))} so far, not begun` };
+  if (deadline !== null && deadline < now) return { fate: "late", words: `late by ${duration(Math.round((now - deadline) / 1000))} so far, not started` };
   return { fate: "unknown", words: "not begun" };
 }
 

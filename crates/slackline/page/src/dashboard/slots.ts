@@ -20,7 +20,7 @@ const AT_WORK = 0.55;
 
 export class SlotsOverTime {
   readonly element: HTMLElement;
-  private readonly canvas = h("canvas", { role: "img", "aria-label": "Nothing is known of slots yet" });
+  private readonly canvas = h("canvas", { role: "img", "aria-label": "Slots are not known yet" });
   private readonly legends = h("ul", { class: "legend" });
   private readonly empty = h("p", { class: "muted" }, "No attempt was running within this time.");
   private readonly span = h("select", { "aria-label": "How far back slots are shown" }, ...SPANS.map(([text], k) => h("option", { value: k }, text)));
@@ -37,8 +37,8 @@ export class SlotsOverTime {
     this.canvas.addEventListener("mousemove", (event) => this.say(event, this.under(event)));
     this.canvas.addEventListener("mouseleave", (event) => this.say(event, null));
     this.canvas.addEventListener("click", (event) => { const box = this.hit(event); if (box) onOpen(box.attempt.number); });
-    this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Of ", this.span)),
-      this.legends, h("p", { class: "muted" }, "Pale ones are running now, those with a light edge are reduces, those crossed out came to nothing."), this.empty, h("div", { class: "slots" }, this.canvas), this.list.element);
+    this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Show ", this.span)),
+      this.legends, h("p", { class: "muted" }, "Pale: running. Light edge: reduces. Crossed out: failed or stopped."), this.empty, h("div", { class: "slots" }, this.canvas), this.list.element);
   }
 
   /** Draws what has changed so far that it can be seen, if it is in view; all of it if that is asked for. */

@@ -39,7 +39,7 @@ export class SubmitForm {
   private readonly catchUp = select(CATCH_UP);
   private readonly send = h("button", { type: "submit", class: "primary" }, "Submit");
   private readonly form: HTMLFormElement;
-  private readonly result = h("section", { class: "result", "aria-label": "What became of it", tabindex: -1, hidden: true });
+  private readonly result = h("section", { class: "result", "aria-label": "Result", tabindex: -1, hidden: true });
   /** By this the service knows what it was sent before, if its answer was lost. */
   private key = fresh();
   private sent = "";
@@ -50,19 +50,19 @@ export class SubmitForm {
     const form = this.form = h("form", { novalidate: true },
       h("div", { class: "field" }, field({ label: "Flow file", input: this.document }), h("div", {}, h("label", {}, "or choose one: ", this.chosen))),
       h("div", { class: "fields" },
-        field({ label: "File name", input: this.file, help: "What messages call it; its ending says the format" }),
-        field({ label: "Name", input: this.name, help: "Of one name one runs at a time, on the same outputs" }),
+        field({ label: "File name", input: this.file, help: "Name in messages; its ending gives the format" }),
+        field({ label: "Name", input: this.name, help: "One submission of a name runs at a time, on the same outputs" }),
         field({ label: "Directory", input: this.directory, help: "Where relative paths start, on the machine of the service" }),
-        field({ label: "Priority", input: this.priority, help: "The higher, the sooner it is taken from the queue" }),
+        field({ label: "Priority", input: this.priority, help: "Submissions with higher priority start first" }),
         field({ label: "Parameters", input: this.parameters, help: "One a line: NAME=VALUE" }),
         field({ label: "Deadlines", input: this.deadlines, help: "One a line: FLOW=2h, a time of day, or a date and time" }),
-        field({ label: "If a deadline is not expected to hold", input: this.ifLate })),
+        field({ label: "If a deadline is predicted to be missed", input: this.ifLate })),
       tick("Hold it until it is resumed", this.held),
       group("Wait for files, and for others of its name",
-        h("div", { class: "fields" }, field({ label: "Begin when these files are there", input: this.when, help: "One pattern a line" }),
-          field({ label: "If one of its name is not over", input: this.overlap })),
-        tick("Begin when its own inputs are there", this.whenInputs)),
-      group("Again and again",
+        h("div", { class: "fields" }, field({ label: "Start when these files exist", input: this.when, help: "One pattern a line" }),
+          field({ label: "If another of its name is unfinished", input: this.overlap })),
+        tick("Start when its inputs exist", this.whenInputs)),
+      group("On a schedule",
         h("div", { class: "fields" },
           field({ label: "Schedule", input: this.cron, help: "Minute, hour, day of month, month, day of week; empty: once, now" }),
           field({ label: "Time zone", input: this.zone, help: "Empty: that of the service" }),

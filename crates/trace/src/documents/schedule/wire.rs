@@ -39,8 +39,7 @@ fn flow_done() -> FlowResult {
     FlowResult::Done
 }
 
-/// A schedule and what is claimed of it. `allocations` are a plan, `tasks` say what ran; if both are
-/// there, `tasks` decide.
+/// A schedule with its cost. `allocations` are a plan, `tasks` the attempts; with both, `tasks` decide.
 // The long lists are parameters, so that the head can be read without them.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline schedule", rename = "Schedule"))]
@@ -77,14 +76,14 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Ams> {
     /// last one.
     #[serde(default = "one")]
     pub(crate) slowstart: f64,
-    /// How the simulated cluster behaved, if it did not do everything at once.
+    /// The profile of the simulated cluster.
     #[serde(default)]
     pub(crate) profile: Option<ProfileValues>,
     /// The parts of a run whose settings changed, in order. The first one starts at 0. Without them the
     /// settings above hold for the whole schedule.
     #[serde(default)]
     pub(crate) segments: Vec<Segment>,
-    /// What was to be small.
+    /// The objective.
     pub(crate) objective: Aim,
     /// Claimed cost.
     #[serde(default)]
@@ -104,30 +103,28 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Ams> {
     /// Claimed metrics by their names in the comparison document.
     #[serde(default)]
     pub(crate) metrics: NamedValues,
-    /// What the jobs of a real run counted.
+    /// Counters of the jobs of a real run.
     #[serde(default)]
     pub(crate) jobs: Vec<JobCounts>,
-    /// What a policy that chooses between rules chose when; of a real run, since it was last continued.
+    /// The rules that a policy such as `auto` chose; of a real run, since it was last resumed.
     #[serde(default)]
     pub(crate) choices: Vec<Choice>,
-    /// What the same would have cost under each rule alone.
+    /// The cost under each rule alone.
     #[serde(default)]
     pub(crate) rules: Vec<RuleCost>,
-    /// Which candidate a plan is, of a policy that plans several and takes the cheapest: a policy, what the
-    /// policy calls it, or `a search`.
+    /// The best candidate of a policy that plans several: a policy, a name, or `a search`.
     #[serde(default)]
     pub(crate) winner: Option<String>,
-    /// What the simulation left out of the log of the workload.
+    /// What the simulation leaves out of the log.
     #[serde(default)]
     pub(crate) not_modelled: Vec<Simplification>,
-    /// Flow by flow.
+    /// The flows.
     pub(crate) flows: Flows,
     /// Slots held by phases, piecewise constant.
     pub(crate) allocations: Option<Allocations>,
     /// Attempts of tasks.
     pub(crate) tasks: Option<Tasks>,
-    /// AMs of jobs, where the profile has them: what asks for the slots of a job's tasks, as the
-    /// ApplicationMasters of Hadoop do.
+    /// ApplicationMasters (AMs) of jobs, under a profile.
     pub(crate) ams: Option<Ams>,
 }
 
@@ -160,7 +157,7 @@ pub struct Workload {
     /// SHA-256 of the file, lower-case hexadecimal.
     #[serde(default)]
     pub sha256: String,
-    /// Every option that shaped the workload or what was made of it.
+    /// Every option of the workload and the simulations.
     #[serde(default)]
     pub options: BTreeMap<String, serde_json::Value>,
 }
@@ -197,7 +194,7 @@ pub(crate) struct FirstLine {
     /// Version of the program that made it.
     #[serde(default)]
     pub(crate) version: String,
-    /// Every option that shaped the workload or what was made of it.
+    /// Every option of the workload and the simulations.
     #[serde(default)]
     pub(crate) options: BTreeMap<String, serde_json::Value>,
     /// When second 0 is, if the workload says so; all times are seconds after it.
@@ -217,10 +214,10 @@ pub(crate) struct FirstLine {
     /// Fraction of maps after which reduces could take slots; 1 for none early.
     #[serde(default = "one")]
     pub(crate) slowstart: f64,
-    /// How the simulated cluster behaved, if it did not do everything at once.
+    /// The profile of the simulated cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) profile: Option<ProfileValues>,
-    /// What was to be small.
+    /// The objective.
     pub(crate) objective: Aim,
     /// The machines.
     pub(crate) cluster: Cluster,
@@ -251,13 +248,13 @@ pub(crate) struct LastLine {
     /// Claimed metrics by their names in the comparison document.
     #[serde(default)]
     pub(crate) metrics: NamedValues,
-    /// What the simulation left out of the log of the workload.
+    /// What the simulation leaves out of the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_modelled: Vec<Simplification>,
 }
 
-/// A line of a schedule in lines: the first one, then rows of tasks, AMs and flows, each flow after its
-/// rows and AMs, then what a policy that chooses between rules chose, then the last one.
+/// A line of a schedule in lines: the first one, rows of tasks, AMs and flows (each flow after its rows),
+/// choices of rules, and the last one.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(title = "Slackline schedule, line by line", rename = "ScheduleLine", untagged)]
@@ -271,7 +268,7 @@ pub(crate) enum Line<'a> {
     Last(LastLine),
 }
 
-/// What is claimed of one flow; times in seconds.
+/// The result of one flow; times in seconds.
 #[derive(Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Flow"))]
 #[serde(deny_unknown_fields)]
@@ -319,11 +316,11 @@ pub(crate) struct Allocation<'a> {
     /// The phase of that job.
     #[serde(with = "PhaseName")]
     pub(crate) phase: PhaseKind,
-    /// From.
+    /// Start.
     pub(crate) start: f64,
-    /// To.
+    /// End.
     pub(crate) end: f64,
-    /// How many slots.
+    /// Number of slots.
     pub(crate) slots: u32,
 }
 
@@ -394,14 +391,14 @@ pub(crate) struct Am<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) slot: Option<u32>,
-    /// When it was begun, in seconds.
+    /// Start, in seconds.
     pub(crate) start: f64,
-    /// From when on tasks of the job could take slots, in seconds; none if it was stopped before.
+    /// When tasks of the job could first take slots, in seconds; none if it was stopped before.
     #[serde(default)]
     pub(crate) up: Option<f64>,
-    /// When it left its slot, in seconds.
+    /// End, in seconds.
     pub(crate) end: f64,
-    /// How it ended: done with its job, or killed with it.
+    /// Result: done or killed with its job.
     #[serde(default = "done", with = "OutcomeName", skip_serializing_if = "is_done")]
     #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) outcome: Outcome,

@@ -27,7 +27,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A workload: flows of MapReduce-style jobs, the cluster they share, and what is to be small.
+/// A workload: flows of MapReduce-style jobs, their cluster, and the objective.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline workload"))]
 #[serde(deny_unknown_fields)]
@@ -49,7 +49,7 @@ pub(crate) struct Workload {
     /// The machines; the command line may give them instead.
     #[serde(default)]
     pub(crate) cluster: Option<Cluster>,
-    /// What is to be small; by default the sum of the response times.
+    /// The objective; by default the sum of response times.
     #[serde(default)]
     pub(crate) objective: Objective,
     /// Pools whose jobs share a guarantee.
@@ -77,7 +77,7 @@ pub(crate) struct Head {
     /// The machines; the command line may give them instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cluster: Option<Cluster>,
-    /// What is to be small; by default the sum of the response times.
+    /// The objective; by default the sum of response times.
     #[serde(default)]
     pub(crate) objective: Objective,
     /// Pools whose jobs share a guarantee.
@@ -111,7 +111,7 @@ pub(crate) struct Cluster {
 pub(crate) struct Machine {
     /// The name; machines of a group of several are `name-0`, `name-1`, ….
     pub(crate) name: String,
-    /// How many machines.
+    /// Number of machines.
     #[serde(default = "single")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) count: u32,
@@ -126,13 +126,13 @@ pub(crate) struct Machine {
     pub(crate) rack: Option<String>,
 }
 
-/// What is to be small.
+/// The objective.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Objective {
-    /// The metric of flows that do not bring a cost of their own: by default tardiness if every flow has a deadline,
-    /// else response (in lines always response).
+    /// The metric of flows without a cost; by default tardiness if every flow has a deadline, else response (in
+    /// lines always response).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metric: Option<MetricName>,
     /// Sum (minisum) or maximum (minimax).
@@ -177,29 +177,29 @@ pub(crate) struct Pool {
 pub(crate) struct Flow {
     /// The name.
     pub(crate) id: String,
-    /// When it arrives; a time of day is the first one from the start of the workload on.
+    /// Release time; a time of day is the first one from the start of the workload on.
     #[serde(default)]
     pub(crate) release: Moment,
     /// Its weight.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub(crate) weight: f64,
-    /// When it should be done; a time of day is the first one after the release.
+    /// Deadline; a time of day is the first one after the release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) deadline: Option<Moment>,
-    /// The cost of this flow instead of the objective's metric.
+    /// Cost of this flow instead of the objective's metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cost: Option<Cost>,
-    /// The pool it belongs to.
+    /// Its pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pool: Option<String>,
-    /// Whose it is; comparisons tell the results of each user.
+    /// Its user; comparisons have results for each user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<String>,
-    /// Its priority in the log it is from, the higher the more urgent.
+    /// Its priority in the log; higher is more urgent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) priority: Option<u32>,
-    /// Recurrence: copies `id#0`, `id#1`, ….
+    /// Copies `id#0`, `id#1`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) repeat: Option<Repeat>,
     /// Its jobs.
@@ -212,7 +212,7 @@ fn is_one(weight: &f64) -> bool {
     *weight == 1.0
 }
 
-/// The cost a flow brings along.
+/// The cost of a flow.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -230,14 +230,14 @@ pub(crate) struct Cost {
     pub(crate) slope: Option<f64>,
 }
 
-/// Recurrence of a flow.
+/// Copies of a flow.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Repeat {
     /// Time between releases.
     pub(crate) every: Duration,
-    /// How many copies in all.
+    /// Number of copies.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) times: u32,
 }
@@ -249,34 +249,33 @@ pub(crate) struct Repeat {
 pub(crate) struct Job {
     /// The name, unique in its flow.
     pub(crate) id: String,
-    /// Jobs of the same flow that must be done before it starts.
+    /// Jobs of the same flow that it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) after: Vec<String>,
     /// The map phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) map: Option<Phase>,
-    /// The reduce phase; starts when all maps of the job are done.
+    /// The reduce phase; starts when all maps have finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reduce: Option<Phase>,
     /// Slots guaranteed to each phase while it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) min_slots: Option<Numbers>,
-    /// Most slots of each phase at a time.
+    /// Limit on the slots of each phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_slots: Option<Numbers>,
-    /// What its tasks really do; `slackline run` derives the phases that are left out from it.
+    /// How to run its tasks; `slackline run` derives missing phases from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) run: Option<Run>,
-    /// What a log says really happened: attempts of its tasks.
+    /// Attempts of its tasks in a log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) recorded: Vec<Attempt>,
-    /// When the job finished according to the log, seconds after the start of the workload; not before its last
-    /// task.
+    /// When the job finished according to the log, seconds after the start of the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) recorded_end: Option<f64>,
 }
 
-/// An attempt of a task that a log says there was.
+/// An attempt of a task in a log.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -289,11 +288,11 @@ pub(crate) struct Attempt {
     /// The machine, if the log names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) machine: Option<String>,
-    /// When it took its slot, seconds after the start of the workload.
+    /// Start, seconds after the start of the workload.
     pub(crate) start: f64,
-    /// When it left it, seconds after the start of the workload.
+    /// End, seconds after the start of the workload.
     pub(crate) end: f64,
-    /// How it ended; `lost` had finished, but its output was lost with its machine.
+    /// Result; `lost`: it finished, but its output was lost with its machine.
     #[serde(default = "done", with = "OutcomeName", skip_serializing_if = "is_done")]
     pub(crate) outcome: Outcome,
 }
@@ -304,23 +303,23 @@ pub(crate) struct Attempt {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Phase {
-    /// How many tasks.
+    /// Number of tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) tasks: Option<u32>,
-    /// Time a task takes on a slot of speed 1: of every task, or a list with one a task.
+    /// Duration at speed 1: of every task, or a list with one for each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) seconds: Option<Seconds>,
-    /// Slot-seconds of all tasks together; without `tasks` it may be cut at will.
+    /// Slot-seconds of all tasks together; without `tasks` it is divided as needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) work: Option<Duration>,
-    /// Tasks by where their input lies.
+    /// Tasks by the machines of their input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) splits: Option<Vec<Split>>,
     /// Slots guaranteed to this phase, instead of the job's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) min_slots: Option<u32>,
-    /// Most slots of this phase, instead of the job's.
+    /// Limit on the slots of this phase, instead of the job's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_slots: Option<u32>,
 }
@@ -330,9 +329,9 @@ pub(crate) struct Phase {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Split {
-    /// Time a task takes on a slot of speed 1.
+    /// Duration of a task at speed 1.
     pub(crate) seconds: Duration,
-    /// How many tasks.
+    /// Number of tasks.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) count: u32,

@@ -14,13 +14,12 @@ fn is_false(is: &bool) -> bool {
     !*is
 }
 
-/// What the tasks of a job really do: a built-in program, commands by the contract of Hadoop Streaming, or
-/// one plain command.
+/// How to run the tasks of a job: a built-in program, commands as in Hadoop Streaming, or one plain command.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Run {
-    /// A program that is built in, instead of commands.
+    /// A built-in program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) program: Option<String>,
     /// A command: lines in, `key TAB value` lines out.
@@ -29,33 +28,32 @@ pub(crate) struct Run {
     /// A command: `key TAB value` lines sorted by key in, lines out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reducer: Option<String>,
-    /// A command that makes map output smaller before it is moved, of the reducer's form.
+    /// A command that reduces the output of one map, in the form of the reducer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) combiner: Option<String>,
-    /// One plain command without map and reduce: it finds its inputs in SLACKLINE_INPUTS, one path a line,
-    /// and its standard output becomes the only part file.
+    /// One plain command: its inputs are in SLACKLINE_INPUTS, one path per line, and its standard output is the
+    /// only part file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
-    /// A jar with a program for Hadoop that submits its MapReduce jobs itself, a file of this machine: only a
-    /// cluster runs it.
+    /// A jar of this machine with a Hadoop program that submits its jobs itself; only for a cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) jar: Option<String>,
     /// The class of the jar whose `main` is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) main: Option<String>,
-    /// Arguments of the program of the jar. In each `{inputs}` stands for the URIs of the inputs with commas
-    /// between them, and `{output}` for the URI of a directory that is not there yet.
+    /// Arguments of the jar's program. `{inputs}` stands for the URIs of the inputs, separated by commas, and
+    /// `{output}` for the URI of a new directory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) arguments: Vec<String>,
-    /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for
-    /// that of a job of another flow.
+    /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for a job
+    /// of another flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) inputs: Vec<String>,
     /// The directory of its output: `part-00000`, …, and `_SUCCESS` when it is complete. Only a plain command
-    /// may have none: what it writes to its standard output is then among the files of the run.
+    /// may have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) output: Option<String>,
-    /// How many reduce tasks; 0 for a job of maps only. By default 1, or 0 without a reducer.
+    /// Number of reduce tasks; by default 1, or 0 without a reducer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reducers: Option<u32>,
     /// Arguments of the program.
@@ -64,38 +62,37 @@ pub(crate) struct Run {
     /// Environment variables of the commands.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) env: BTreeMap<String, Arg>,
-    /// The directory that the commands run in; by default that in which the run was begun.
+    /// The directory of the commands; by default that of `slackline run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cwd: Option<String>,
     /// The shell with its options, such as `bash -o pipefail`; by default `sh`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shell: Option<String>,
-    /// Files beside the inputs that the job depends on: scripts, tables. The job is done again when one
-    /// changes.
+    /// Other files that the job depends on: scripts, tables. The job reruns when one changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) files: Vec<String>,
-    /// Memory that a task may take: bytes, or a text such as 512MiB.
+    /// Memory of a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) memory: Option<Size>,
-    /// Processors that a task keeps busy; by default 1.
+    /// Processors of a task; by default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) processors: Option<u32>,
-    /// How long an attempt may take.
+    /// Time limit of an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timeout: Option<Duration>,
-    /// How many attempts a task has, the first one included.
+    /// Number of attempts of a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) attempts: Option<u16>,
-    /// How long the next attempt waits after a failed one.
+    /// Pause before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) retry_delay: Option<Duration>,
-    /// Exit codes of commands after which there is no other attempt.
+    /// Exit codes of commands that are not retried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(inner(range(min = 1))))]
     pub(crate) no_retry: Vec<u8>,
-    /// How many fields at the beginning of a line are its key; by default 1.
+    /// Number of fields at the start of a line that form its key; by default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) key_fields: Option<u32>,
@@ -103,7 +100,7 @@ pub(crate) struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(length(equal = 1)))]
     pub(crate) separator: Option<String>,
-    /// How many fields of the key decide which reduce gets a line; by default all of them.
+    /// Number of fields of the key that select the reduce; by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) partition_fields: Option<u32>,
@@ -112,14 +109,14 @@ pub(crate) struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(inner(regex(pattern = "^[1-9][0-9]*(n|r|nr|rn)?$"))))]
     pub(crate) order: Vec<String>,
-    /// Whether the part files one after the other are in order, too; of commands with one reduce alone.
+    /// Whether the part files are sorted as a whole.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) total_order: bool,
-    /// What map output is compressed with on its way to the reduces: lz4.
+    /// Compression of map output: lz4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("enum" = ["lz4", null])))]
     pub(crate) compress_shuffle: Option<String>,
-    /// What the part files are compressed with: gzip, zstd or lz4.
+    /// Compression of the part files: gzip, zstd or lz4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("enum" = ["gzip", "zstd", "lz4", null])))]
     pub(crate) compress: Option<String>,
