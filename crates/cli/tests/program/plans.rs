@@ -195,7 +195,7 @@ fn planned(workload: &str, flags: &[&str]) -> (f64, f64, String, f64) {
     let document: Value = serde_json::from_str(&ran.out).unwrap();
     let number = |name: &str| document[name].as_f64().expect("a number");
     let status = document["status"].as_str().expect("text").to_owned();
-    (number("cost"), number("bound"), status, start.elapsed().as_secs_f64())
+    (number("cost"), number("lower_bound"), status, start.elapsed().as_secs_f64())
 }
 
 #[test]

@@ -185,8 +185,8 @@ impl<'a> Values<'a> {
         self.scratch.chain = chain;
     }
 
-    /// Adds one task of a class to each of some chains: from the least payments of what ends before each cell
-    /// to those of what ends with the added tasks.
+    /// Adds one task of a class to each of some chains. `payments` has the least payments of chains that end
+    /// before each cell.
     fn wave(&self, class: usize, chains: f64, head: usize, payments: &mut [f64]) {
         let length = (self.problem.classes[class].ticks / self.width) as usize;
         let last = self.cells - 1;

@@ -18,13 +18,19 @@ const COMPLETIONS: f64 = 1e-3;
 /// The largest distance of a short move, in tasks.
 const NEAR: u64 = 8;
 
+/// The cheapest order found.
+struct Best {
+    cost: Cost,
+    order: Vec<u32>,
+}
+
 impl Insertion<'_> {
     /// The rows of the cheapest schedule found until `stop` is true, starting with the order in which the
     /// tasks of `from` start. `stop` is called before each step, with the least cost so far.
     pub fn anneal(&mut self, from: &TaskRows, seed: u64, stop: &dyn Fn(f64) -> bool) -> TaskRows {
         let mut order = self.by_start(from);
         let mut rng: ChaCha8Rng = random::rng(Seed(seed), "annealing", 0);
-        let mut best = (self.place(&order), order.clone());
+        let mut best = Best { cost: self.place(&order), order: order.clone() };
         if order.len() < 2 {
             return self.rows(&order);
         }
@@ -32,10 +38,10 @@ impl Insertion<'_> {
         let mut is_fresh = true;
         loop {
             if is_fresh {
-                order.clone_from(&best.1);
+                order.clone_from(&best.order);
             }
             if self.cycle(&mut order, &mut best, length, &mut rng, stop) {
-                return self.rows(&best.1);
+                return self.rows(&best.order);
             }
             is_fresh = !is_fresh;
             length = (2 * length).min(CYCLES.1);
@@ -46,7 +52,7 @@ impl Insertion<'_> {
     fn cycle(
         &mut self,
         order: &mut Vec<u32>,
-        best: &mut (Cost, Vec<u32>),
+        best: &mut Best,
         length: u64,
         rng: &mut ChaCha8Rng,
         stop: &dyn Fn(f64) -> bool,
@@ -60,7 +66,7 @@ impl Insertion<'_> {
         let cooling = libm::pow(COLD / HOT, 1.0 / length as f64);
         let mut temperature = HOT * scale;
         for _ in 0..length {
-            if stop(best.0.0) {
+            if stop(best.cost.0) {
                 return true;
             }
             temperature *= cooling;
@@ -70,9 +76,9 @@ impl Insertion<'_> {
             if worse <= 0.0 || random::unit(rng) < libm::exp(-worse / temperature) {
                 now = energy(cost);
                 std::mem::swap(order, &mut next);
-                if cost < best.0 {
-                    best.0 = cost;
-                    best.1.clone_from(order);
+                if cost < best.cost {
+                    best.cost = cost;
+                    best.order.clone_from(order);
                 }
             }
         }
