@@ -19,6 +19,11 @@
 //! | `prices` | sum, of tasks in one piece | prices of slots over time, and what each flow costs and pays at least by itself | some hundred steps, 40 million cells in all | [`prices`] | B9 |
 //! | `levels` | sum of steps | the cheapest choice of levels whose deadlines pass the EDF test | branch and bound, limited | [`flow_levels`] | B7 |
 //!
+//! # The optimum of small instances
+//!
+//! [`exact`] searches for it, starting from the bounds of `prices`. It takes long, so that only plans with a time
+//! budget use it; until it ends, its bound rises.
+//!
 //! # Exact tests and bounds over malleable jobs
 //!
 //! What FLEX plans: jobs of one phase, all there from the start ([`malleable::Job`]), J of them.
@@ -63,6 +68,7 @@
 mod budget;
 pub mod convex;
 pub mod deadlines;
+pub mod exact;
 pub mod flow;
 pub mod flow_levels;
 pub mod flow_tails;

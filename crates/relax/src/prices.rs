@@ -14,13 +14,13 @@ mod program;
 mod sums;
 
 use slackline_model::id::TiSlice;
-use slackline_model::{FlowId, Instance, tolerance};
+use slackline_model::{FlowId, Instance, SlotKind, tolerance};
 
 use crate::flow::just_after;
 use crate::paths::Paths;
 use crate::per_flow::FlowBound;
 use chains::{Kind, Node};
-use grid::{Prices, Usage};
+use grid::{Kinks, Prices, Usage};
 use program::{Cut, Program, Scale, Scratch};
 
 /// The largest budget: cells times waves times kinds of slots, times steps. About half a second.
@@ -45,7 +45,7 @@ const FINER: usize = 4;
 const BETA: (f64, f64) = (0.9, 0.99);
 
 /// The bound that prices prove.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Proof {
     /// A lower bound on every schedule of tasks that run in one piece.
     pub bound: f64,
@@ -55,6 +55,43 @@ pub struct Proof {
     pub cells: usize,
     /// Seconds after the start of the workload from which on all prices are 0.
     pub horizon: f64,
+    /// The prices, by kind of slots.
+    pub(crate) prices: Vec<SlotPrices>,
+}
+
+/// The prices of the slots of a kind.
+#[derive(Clone, Debug)]
+pub(crate) struct SlotPrices {
+    pub(crate) serving: SlotKind,
+    scale: Scale,
+    prices: Prices,
+}
+
+impl SlotPrices {
+    /// The price of a slot up to an instant, in seconds.
+    pub(crate) fn until(&self, at: f64) -> f64 {
+        self.prices.until((at - self.scale.from) / self.scale.width)
+    }
+
+    /// The price of a slot from an instant on.
+    pub(crate) fn from(&self, at: f64) -> f64 {
+        self.prices.whole() - self.until(at)
+    }
+
+    /// The end of the last interval.
+    pub(crate) fn end(&self) -> f64 {
+        self.scale.from + self.scale.width * self.scale.intervals as f64
+    }
+
+    /// The least payment of a task of `length` seconds that starts from `start` to `end`.
+    pub(crate) fn least(&self, length: f64, start: f64, end: f64) -> f64 {
+        let Scale { from, width, .. } = self.scale;
+        let (length, start, end) = (length / width, (start - from) / width, (end - from) / width);
+        let mut kinks = Kinks::after(start, length);
+        let kinks = std::iter::from_fn(|| kinks.before(end));
+        let of_task = |at: f64| self.prices.of_task(at, length);
+        kinks.map(of_task).fold(of_task(start).min(of_task(end)), f64::min).max(0.0)
+    }
 }
 
 /// The bound on a sum of costs, from at most `budget` cells times waves times steps (more than [`BUDGET`] is
@@ -101,7 +138,10 @@ pub fn bound(
         return None;
     }
     let bound = sums::raised(instance, flows, best.bound + fixed - 1e-10 * fixed.abs());
-    Some(Proof { bound, steps, cells, horizon })
+    let scale = untold.scale(best.prices[0].of_intervals().len());
+    let of_kind = |(kind, prices): (&Kind, Prices)| SlotPrices { serving: kind.serving(), scale, prices };
+    let prices = kinds.iter().zip(best.prices).map(of_kind).collect();
+    Some(Proof { bound, steps, cells, horizon, prices })
 }
 
 /// The flows that may cost more than alone.

@@ -30,8 +30,8 @@ pub use slackline_algo::registry::Refused;
 /// The options of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// The time limit of searches, seconds on the wall clock. Without it, searches count steps, so that a
-    /// workload has the same plan on every machine.
+    /// The time of searches, seconds on the wall clock. The search of `auto` uses all of it unless the plan is
+    /// optimal. Without it, searches count steps, so that a workload has the same plan on every machine.
     pub budget: Option<f64>,
 }
 
@@ -131,9 +131,10 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
         called_off.fetch_or(is_spent, Ordering::Relaxed) || is_spent
     };
     let proposal = match policy.planner() {
-        Planner::Best => best::propose(instance, policy.settings(), &stop)?,
+        Planner::Best => best::propose(instance, policy.settings(), options.budget.is_some(), &stop)?,
         _ => make.map_or(Ok(Proposal::default()), |make| make(instance, policy.settings(), &stop))?,
     };
+    let is_best = matches!(policy.planner(), Planner::Best);
     let is_called_off = called_off.load(Ordering::Relaxed);
     let stopped = proposal.cut.then_some(if is_called_off { Stopped::Budget } else { Stopped::Steps });
     let rows = match proposal.rows {
@@ -151,8 +152,8 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
         schedule,
         metrics: report.metrics,
         winner: proposal.winner,
-        // An interrupted search proves nothing.
-        guarantee: proposal.guarantee.filter(|_| stopped != Some(Stopped::Budget)),
+        // An interrupted search of a paper's planner proves nothing.
+        guarantee: proposal.guarantee.filter(|_| is_best || stopped != Some(Stopped::Budget)),
         stopped,
         without_minima: proposal.without_minima,
     })))

@@ -1,10 +1,12 @@
-//! A search for known and small workloads: tasks in an order, each placed where it ends first beside the
+//! Searches for known and small workloads: tasks in an order, each placed where it ends first beside the
 //! tasks that are already placed, also in a gap. So a slot may stay idle for a more valuable task that comes
 //! soon, which list scheduling of flows never does.
 //!
 //! This is the serial scheme of project scheduling (Kolisch 1996). If all slots of a kind have one speed,
 //! some order gives an optimal schedule for every metric (Sprecher, Kolisch, Drexl 1995). A search that
 //! starts with the order of task starts in a schedule returns a schedule of at most its cost.
+
+mod annealing;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,8 +19,10 @@ use slackline_model::{FlowId, Instance, JobId, PhaseId, Seed, Span, Time};
 use crate::dmrs::list::Placed;
 use crate::dmrs::rows;
 
-/// The limit on tasks for a search: placing them takes their number squared, many times.
+/// The limit on tasks for a search by steps: placing them takes their number squared, many times.
 pub const TASKS_MAX: u64 = 200;
+/// The limit on tasks for a search within a time.
+pub const TIMED_TASKS_MAX: u64 = 2_000;
 
 /// A task to be placed.
 #[derive(Clone, Copy, Debug)]
@@ -92,22 +96,29 @@ type Place = (usize, Time, Time);
 /// The cost of a schedule, and the sum of completions in microseconds, since maxima have plateaus.
 type Cost = (f64, u64);
 
-/// A search over one instance.
+/// What is placed, and where.
 #[derive(Clone, Debug)]
-pub struct Insertion<'a> {
+struct Layout<'a> {
     instance: &'a Instance,
     tasks: Vec<Task>,
     classes: Vec<Class>,
     /// The tasks of each phase.
     of_phase: TiVec<PhaseId, Vec<u32>>,
+}
+
+/// A search over one instance.
+#[derive(Clone, Debug)]
+pub struct Insertion<'a> {
+    layout: Layout<'a>,
+    placing: Placing,
     places: Vec<Place>,
 }
 
 impl<'a> Insertion<'a> {
-    /// A search over an instance; `None` if it has too many tasks, uncut work, or tasks without length beside
-    /// others of their phase.
-    pub fn new(instance: &'a Instance) -> Option<Self> {
-        if instance.n_tasks() > TASKS_MAX {
+    /// A search over an instance; `None` if it has more than `most` tasks, uncut work, or tasks without length
+    /// beside others of their phase.
+    pub fn new(instance: &'a Instance, most: u64) -> Option<Self> {
+        if instance.n_tasks() > most {
             return None;
         }
         let (mut tasks, mut of_phase) = (Vec::new(), TiVec::new());
@@ -127,7 +138,8 @@ impl<'a> Insertion<'a> {
             of_phase.push(own);
         }
         let places = vec![(0, Time::ZERO, Time::ZERO); tasks.len()];
-        Some(Self { instance, tasks, classes: classes(instance), of_phase, places })
+        let layout = Layout { instance, tasks, classes: classes(instance), of_phase };
+        Some(Self { placing: Placing::new(&layout), layout, places })
     }
 
     /// The rows of the cheapest schedule found in `tries` tries, starting with the order in which the tasks
@@ -136,77 +148,104 @@ impl<'a> Insertion<'a> {
         let mut order = self.by_start(from);
         let mut rng: ChaCha8Rng = random::rng(Seed(seed), "insertion", 0);
         let mut least = self.place(&order);
+        let mut next = Vec::new();
         for _ in 0..if order.len() > 1 { tries } else { 0 } {
             if stop() {
                 break;
             }
-            let next = self.moved(&order, &mut rng);
+            self.change(&order, &mut next, &mut rng);
             let cost = self.place(&next);
             // Equal cost is accepted: most moves change nothing.
             if cost <= least {
-                (least, order) = (cost, next);
+                least = cost;
+                std::mem::swap(&mut order, &mut next);
             }
         }
-        self.place(&order);
+        self.rows(&order)
+    }
+
+    /// The rows of the schedule that places the tasks in an order.
+    fn rows(&mut self, order: &[u32]) -> TaskRows {
+        self.place(order);
         rows(&self.placed())
+    }
+
+    /// The rows of a schedule that starts tasks of these phases and lengths in this order, or earlier.
+    pub fn in_order(&mut self, starts: impl IntoIterator<Item = (PhaseId, Span)>) -> TaskRows {
+        let Layout { tasks, of_phase, .. } = &self.layout;
+        let mut is_taken = vec![false; tasks.len()];
+        let mut order = Vec::with_capacity(tasks.len());
+        for (phase, span) in starts {
+            let is_next = |&&task: &&u32| !is_taken[task as usize] && tasks[task as usize].span == span;
+            if let Some(&task) = of_phase[phase].iter().find(is_next) {
+                is_taken[task as usize] = true;
+                order.push(task);
+            }
+        }
+        self.rows(&order)
     }
 
     /// All tasks by their start in some rows.
     fn by_start(&self, rows: &TaskRows) -> Vec<u32> {
-        let mut starts = vec![Time(u64::MAX); self.tasks.len()];
+        let mut starts = vec![Time(u64::MAX); self.layout.tasks.len()];
         for row in rows.rows() {
-            for &task in &self.of_phase[row.phase][row.first as usize..(row.first + row.count) as usize] {
+            let of_phase = &self.layout.of_phase[row.phase];
+            for &task in &of_phase[row.first as usize..(row.first + row.count) as usize] {
                 starts[task as usize] = row.start;
             }
         }
-        let mut order: Vec<u32> = (0..self.tasks.len() as u32).collect();
+        let mut order: Vec<u32> = (0..self.layout.tasks.len() as u32).collect();
         order.sort_by_key(|&task| starts[task as usize]);
         order
     }
 
-    /// An order with a moved task, phase or flow; the moved tasks follow each other.
-    fn moved(&self, order: &[u32], rng: &mut ChaCha8Rng) -> Vec<u32> {
+    /// Writes an order with a moved task, phase or flow to `next`; the moved tasks follow each other.
+    fn change(&self, order: &[u32], next: &mut Vec<u32>, rng: &mut ChaCha8Rng) {
+        let Layout { instance, tasks, .. } = &self.layout;
         let last = order.len() as u64 - 1;
         let chosen = order[random::integer(rng, 0, last) as usize];
-        let phase = self.tasks[chosen as usize].phase;
-        let flow = self.instance.flow_of(phase);
+        let phase = tasks[chosen as usize].phase;
+        let flow = instance.flow_of(phase);
         let what = random::integer(rng, 0, 2);
         let goes = |&task: &u32| match what {
             0 => task == chosen,
-            1 => self.tasks[task as usize].phase == phase,
-            _ => self.instance.flow_of(self.tasks[task as usize].phase) == flow,
+            1 => tasks[task as usize].phase == phase,
+            _ => instance.flow_of(tasks[task as usize].phase) == flow,
         };
-        let (block, mut rest): (Vec<u32>, Vec<u32>) = order.iter().copied().partition(goes);
-        let at = random::integer(rng, 0, rest.len() as u64) as usize;
-        rest.splice(at..at, block);
-        rest
+        next.clear();
+        next.extend(order.iter().copied().filter(|task| !goes(task)));
+        let at = random::integer(rng, 0, next.len() as u64) as usize;
+        let rest = next.len();
+        next.extend(order.iter().copied().filter(goes));
+        next[at..].rotate_left(rest - at);
     }
 
     /// Places all tasks, always the first in the order whose phase has a known ready time. Returns the cost.
     /// O(tasks²).
     fn place(&mut self, order: &[u32]) -> Cost {
-        let mut placing = Placing::new(self.instance, &self.classes, &self.of_phase, order);
+        let Self { layout, placing, places } = self;
+        placing.start(layout, order);
         while let Some(Reverse((_, task))) = placing.eligible.pop() {
-            self.places[task as usize] = placing.place(&self.tasks[task as usize]);
+            places[task as usize] = placing.place(layout, &layout.tasks[task as usize]);
         }
-        let completions: Vec<f64> = placing.completions.iter().map(|at| at.seconds()).collect();
-        (self.instance.cost_of(&completions), placing.completions.iter().map(|at| at.0).sum())
+        (layout.instance.cost_of(placing.seconds()), placing.completions.iter().map(|at| at.0).sum())
     }
 
     /// The placed tasks with their slots. Never more slots are used than exist, so every task finds a free
     /// slot.
     fn placed(&self) -> Vec<Placed> {
-        let mut order: Vec<usize> = (0..self.tasks.len()).collect();
+        let Layout { tasks, classes, .. } = &self.layout;
+        let mut order: Vec<usize> = (0..tasks.len()).collect();
         order.sort_by_key(|&task| (self.places[task].1, self.places[task].2, task));
         let mut free: Vec<Vec<Time>> =
-            self.classes.iter().map(|class| vec![Time::ZERO; class.numbers.len()]).collect();
+            classes.iter().map(|class| vec![Time::ZERO; class.numbers.len()]).collect();
         let slot_of = |task: usize| {
             let (class, start, end) = self.places[task];
             let slot = free[class].iter().position(|&free| free <= start);
             let slot = slot.expect("invariant: no more tasks run at a time than there are slots");
             free[class][slot] = end;
-            let Task { phase, number, span } = self.tasks[task];
-            let slot = self.classes[class].numbers[slot];
+            let Task { phase, number, span } = tasks[task];
+            let slot = classes[class].numbers[slot];
             Placed { phase, task: number, span, slot, ready: start, start, end }
         };
         order.into_iter().map(slot_of).collect()
@@ -234,10 +273,8 @@ fn classes(instance: &Instance) -> Vec<Class> {
 }
 
 /// Tasks being placed in an order.
-struct Placing<'a> {
-    instance: &'a Instance,
-    classes: &'a [Class],
-    of_phase: &'a TiVec<PhaseId, Vec<u32>>,
+#[derive(Clone, Debug)]
+struct Placing {
     /// The position of each task in the order.
     rank: Vec<u32>,
     profiles: Vec<Profile>,
@@ -252,62 +289,83 @@ struct Placing<'a> {
     blocked_by: TiVec<JobId, usize>,
     eligible: BinaryHeap<Reverse<(u32, u32)>>,
     completions: TiVec<FlowId, Time>,
+    seconds: Vec<f64>,
 }
 
-impl<'a> Placing<'a> {
-    fn new(
-        instance: &'a Instance,
-        classes: &'a [Class],
-        of_phase: &'a TiVec<PhaseId, Vec<u32>>,
-        order: &[u32],
-    ) -> Self {
-        let mut rank = vec![0; order.len()];
-        (0..).zip(order).for_each(|(at, &task)| rank[task as usize] = at);
+impl Placing {
+    fn new(Layout { instance, tasks, classes, of_phase }: &Layout<'_>) -> Self {
         let cap = |(phase, info): (PhaseId, &slackline_model::instance::Phase)| {
             ((info.cap as usize) < of_phase[phase].len()).then(|| Profile::new(info.cap))
         };
-        let mut placing = Self {
-            instance,
-            classes,
-            of_phase,
-            rank,
+        let release = |phase: &slackline_model::instance::Phase| instance.flow(phase.flow).release;
+        Self {
+            rank: vec![0; tasks.len()],
             profiles: classes.iter().map(|class| Profile::new(class.numbers.len() as u32)).collect(),
             caps: instance.phases().iter_enumerated().map(cap).collect(),
-            ready: instance.phases().iter().map(|phase| instance.flow(phase.flow).release).collect(),
+            ready: instance.phases().iter().map(release).collect(),
             left: of_phase.iter().map(Vec::len).collect(),
-            end: instance.phases().iter().map(|phase| instance.flow(phase.flow).release).collect(),
+            end: instance.phases().iter().map(release).collect(),
             blocked_by: instance.jobs().iter().map(|job| job.after.len()).collect(),
             eligible: BinaryHeap::new(),
             completions: instance.flows().iter().map(|flow| flow.release).collect(),
-        };
-        for (job, info) in instance.jobs().iter_enumerated().filter(|(_, info)| info.after.is_empty()) {
-            placing.open(first_of(job, instance), instance.flow(info.flow).release);
+            seconds: Vec::new(),
         }
-        placing
+    }
+
+    /// Nothing is placed yet.
+    fn start(&mut self, layout: &Layout<'_>, order: &[u32]) {
+        let Layout { instance, of_phase, .. } = layout;
+        (0..).zip(order).for_each(|(at, &task)| self.rank[task as usize] = at);
+        self.profiles
+            .iter_mut()
+            .chain(self.caps.iter_mut().flatten())
+            .for_each(|profile| profile.taken.clear());
+        for (phase, info) in instance.phases().iter_enumerated() {
+            let release = instance.flow(info.flow).release;
+            (self.ready[phase], self.end[phase]) = (release, release);
+            self.left[phase] = of_phase[phase].len();
+        }
+        for (completion, flow) in self.completions.iter_mut().zip(instance.flows().iter()) {
+            *completion = flow.release;
+        }
+        for (job, info) in instance.jobs().iter_enumerated() {
+            self.blocked_by[job] = info.after.len();
+        }
+        for (job, info) in instance.jobs().iter_enumerated().filter(|(_, info)| info.after.is_empty()) {
+            self.open(layout, first_of(job, instance), instance.flow(info.flow).release);
+        }
+    }
+
+    /// The completions of flows in seconds.
+    fn seconds(&mut self) -> &[f64] {
+        self.seconds.clear();
+        self.seconds.extend(self.completions.iter().map(|at| at.seconds()));
+        &self.seconds
     }
 
     /// All predecessors of a phase are placed; the last one ends at `at`.
-    fn open(&mut self, phase: PhaseId, at: Time) {
+    fn open(&mut self, layout: &Layout<'_>, phase: PhaseId, at: Time) {
         self.ready[phase] = self.ready[phase].max(at);
         self.end[phase] = self.ready[phase];
-        for &task in &self.of_phase[phase] {
+        for &task in &layout.of_phase[phase] {
             self.eligible.push(Reverse((self.rank[task as usize], task)));
         }
         if self.left[phase] == 0 {
-            self.close(phase);
+            self.close(layout, phase);
         }
     }
 
     /// Puts a task where it ends first, on the fastest of the slots with equal ends.
-    fn place(&mut self, task: &Task) -> Place {
+    fn place(&mut self, layout: &Layout<'_>, task: &Task) -> Place {
         let Task { phase, span, .. } = *task;
-        let slot_kind = self.instance.slot_kind_of(phase).index();
+        let slot_kind = layout.instance.slot_kind_of(phase).index();
         let ends = |(class, info): (usize, &Class)| {
             let length = span.at_speed_nearest(info.speed);
             let start = self.earliest(class, phase, length);
             (start + length, class, start)
         };
-        let of_slot_kind = self.classes.iter().enumerate().filter(|(_, class)| class.slot_kind == slot_kind);
+        let of_slot_kind =
+            layout.classes.iter().enumerate().filter(|(_, class)| class.slot_kind == slot_kind);
         let (end, class, start) = of_slot_kind
             .map(ends)
             .min()
@@ -319,7 +377,7 @@ impl<'a> Placing<'a> {
         self.end[phase] = self.end[phase].max(end);
         self.left[phase] -= 1;
         if self.left[phase] == 0 {
-            self.close(phase);
+            self.close(layout, phase);
         }
         (class, start, end)
     }
@@ -337,13 +395,13 @@ impl<'a> Placing<'a> {
     }
 
     /// All tasks of a phase are placed: its successors may be placed.
-    fn close(&mut self, phase: PhaseId) {
-        let instance = self.instance;
+    fn close(&mut self, layout: &Layout<'_>, phase: PhaseId) {
+        let instance = layout.instance;
         let (end, info) = (self.end[phase], instance.job(instance.phase(phase).job));
         let completion = &mut self.completions[info.flow];
         *completion = end.max(*completion);
         if let Some(reduce) = info.reduce.filter(|&reduce| reduce != phase) {
-            self.open(reduce, end);
+            self.open(layout, reduce, end);
             return;
         }
         for &next in &info.before {
@@ -351,7 +409,7 @@ impl<'a> Placing<'a> {
             self.ready[first] = self.ready[first].max(end);
             self.blocked_by[next] -= 1;
             if self.blocked_by[next] == 0 {
-                self.open(first, end);
+                self.open(layout, first, end);
             }
         }
     }

@@ -33,7 +33,7 @@
 //! - [`order_search`]: the orders of rules and orders near them, by the costs of rollouts;
 //! - [`online`]: the policy; [`replayed_order`]: an order that it decided, for scenarios of the same flows;
 //! - [`offline_search`], [`insertion`]: the searches for plans, where all flows are known: for an order of
-//!   flows, and for the start of each of a few tasks.
+//!   flows, and for the start of each task.
 
 mod dispatch;
 mod estimate_error;

@@ -169,6 +169,53 @@ fn a_budget_ends_the_search_with_a_valid_plan() {
     }
 }
 
+/// Flows of two chained jobs with tasks of unlike length on three slots.
+fn chains(flows: u32) -> String {
+    let flow = |k: u32| {
+        format!(
+            "[[flows]]\nid = \"f{k}\"\nrelease = {k}.0\nweight = {}.0\njobs = [\n\
+             {{ id = \"a\", map = {{ tasks = {}, seconds = {}.0 }}, reduce = {{ tasks = 2, seconds = {}.0 }} }},\n\
+             {{ id = \"b\", after = [\"a\"], map = {{ tasks = 3, seconds = {}.0 }} }} ]\n",
+            1 + k % 3,
+            2 + k % 5,
+            3 + k * 5 % 11,
+            2 + k * 3 % 7,
+            4 + k * 7 % 13
+        )
+    };
+    let head = "slackline = 1\n[cluster]\nmachines = [{ name = \"m\", slots = 3 }]\n[objective]\nmetric = \"response\"\n";
+    head.to_owned() + &(0..flows).map(flow).collect::<String>()
+}
+
+/// Cost, bound and status of a plan, and the seconds that it took.
+fn planned(workload: &str, flags: &[&str]) -> (f64, f64, String, f64) {
+    let start = std::time::Instant::now();
+    let ran = run_with(&[&["plan", "-", "--format", "json"], flags].concat(), workload.as_bytes());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let document: Value = serde_json::from_str(&ran.out).unwrap();
+    let number = |name: &str| document[name].as_f64().expect("a number");
+    let status = document["status"].as_str().expect("text").to_owned();
+    (number("cost"), number("lower_bound"), status, start.elapsed().as_secs_f64())
+}
+
+#[test]
+fn a_small_plan_with_a_budget_is_proven_optimal_before_the_budget_is_over() {
+    let workload = chains(3);
+    let (plain, low, ..) = planned(&workload, &[]);
+    let (cost, bound, status, seconds) = planned(&workload, &["--budget", "300s"]);
+    assert!(cost <= plain && low < bound && seconds < 250.0, "{cost} {plain} {low} {bound} {seconds}");
+    assert!((cost - bound).abs() <= 1e-6 * cost && status == "optimal", "{cost} {bound} {status}");
+}
+
+#[test]
+fn a_larger_plan_uses_its_budget_and_costs_no_more() {
+    let workload = chains(14);
+    let (plain, low, ..) = planned(&workload, &[]);
+    let (cost, bound, status, seconds) = planned(&workload, &["--budget", "4s"]);
+    assert!(cost < plain && low <= bound && bound < cost, "{cost} {plain} {low} {bound}");
+    assert!(seconds >= 4.0 && status.ends_with(", search ended by the budget"), "{seconds} {status}");
+}
+
 #[test]
 fn faster_machines_are_held_against_those_of_the_workload() {
     let speed = |flags: &[&str]| done(&[&["plan", CONTRACT, "--policy", "flowflex"], flags].concat());

@@ -25,6 +25,11 @@ pub(super) struct Kind {
 }
 
 impl Kind {
+    /// The slot kind that it belongs to.
+    pub(super) fn serving(&self) -> SlotKind {
+        self.serving
+    }
+
     /// Whether slots of both serve the same phases.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         self.serving == other.serving

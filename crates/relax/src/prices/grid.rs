@@ -44,7 +44,7 @@ impl Prices {
 
     /// The price of a slot up to an instant.
     #[inline]
-    fn until(&self, at: f64) -> f64 {
+    pub(super) fn until(&self, at: f64) -> f64 {
         let at = at.max(0.0);
         let i = at as usize;
         match self.of_interval.get(i) {

@@ -5,9 +5,11 @@
 //! Hadoop's schedulers are excluded, because they depend on the queues of a site, which only a file defines
 //! (`plan --policy yarn-capacity:file=…`).
 
+mod anytime;
+
 use std::sync::Mutex;
 
-use slackline_algo::auto::insertion::Insertion;
+use slackline_algo::auto::insertion::{Insertion, TASKS_MAX};
 use slackline_algo::auto::offline_search::{Idle, InOrder, Search};
 use slackline_algo::policies::POLICIES;
 use slackline_algo::registry::{MakePlan, Planner, PolicyEntry, Proposal};
@@ -28,6 +30,9 @@ const TRIES: f64 = 2_000.0;
 
 /// The proven property of the plan.
 const GUARANTEE: &str = "costs at most as much as the task schedule of every rule and of every policy with its defaults, except Hadoop's schedulers, which need a site's queues";
+
+/// The proven property of a plan whose cost is a lower bound.
+const OPTIMAL: &str = "optimal: no task schedule costs less";
 
 /// A candidate for the best task schedule.
 enum Candidate {
@@ -53,26 +58,39 @@ struct Best {
 }
 
 /// Proposes the cheapest schedule of all candidates, the first of equal ones. The search tries `TRIES` times
-/// the `effort` of the settings. When `stop` returns true, the best schedule so far is used.
+/// the `effort` of the settings. When `stop` returns true, the best schedule so far is used. With
+/// `is_timed`, the search continues until then, or until the schedule is optimal.
 pub(super) fn propose(
     instance: &Instance,
     settings: &Settings,
+    is_timed: bool,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Proposal, PlanError> {
     let mut all = candidates(settings);
     all.extend(planned(instance));
-    let best = best(instance, all, settings, &Options::exact(), stop)?;
-    let inserted = inserted(instance, settings, &best, stop);
-    let winner = match (&inserted, &best.order) {
-        (None, None) => best.winner.policy().spec().to_owned(),
-        _ => "a search".to_owned(),
-    };
+    let mut best = best(instance, all, settings, &Options::exact(), stop)?;
+    let mut is_searched = best.order.is_some();
+    if let Some(inserted) = inserted(instance, settings, &best, stop) {
+        (best.rows, is_searched) = (inserted, true);
+    }
+    // An interrupted search has not compared all candidates.
+    let guarantee = (!stop()).then_some(GUARANTEE);
+    let mut proposal = Proposal::default();
+    let mut is_optimal = false;
+    if is_timed {
+        let found =
+            anytime::improve(instance, settings, made(instance, best.winner.policy(), 0, best.rows), stop);
+        is_searched |= found.is_cheaper;
+        (best.rows, is_optimal) = (found.rows, found.is_optimal);
+        proposal.bound = Some(found.bound);
+    }
+    let winner = if is_searched { "a search" } else { best.winner.policy().spec() };
     Ok(Proposal {
-        rows: Some(inserted.unwrap_or(best.rows)),
-        winner: Some(winner),
-        guarantee: Some(GUARANTEE.to_owned()),
-        cut: stop(),
-        ..Proposal::default()
+        winner: Some(winner.to_owned()),
+        rows: Some(best.rows),
+        guarantee: if is_optimal { Some(OPTIMAL) } else { guarantee }.map(str::to_owned),
+        cut: stop() && !is_optimal,
+        ..proposal
     })
 }
 
@@ -202,8 +220,13 @@ fn made(instance: &Instance, policy: &PolicySpec, candidate: usize, rows: Rows) 
     Evaluated { cost: instance.cost_of(&completions), candidate, rows, completions }
 }
 
-/// The cheapest order of flows that a search finds. It starts from all rules and from the order in which
-/// flows complete in a schedule.
+/// The same, for rows of a search.
+fn costed(instance: &Instance, rows: Rows) -> Evaluated {
+    made(instance, &PolicySpec::default_of(&auto::ENTRY), 0, rows)
+}
+
+/// The cheapest order of flows that a search finds, with `TRIES` times the `effort` of the settings. It
+/// starts from all rules and from the order in which flows complete in a schedule.
 fn search(
     instance: &Instance,
     settings: &Settings,
@@ -234,7 +257,7 @@ fn search(
 fn inserted(instance: &Instance, settings: &Settings, best: &Best, stop: &dyn Fn() -> bool) -> Option<Rows> {
     let Rows::Tasks(tasks) = &best.rows else { return None };
     let tries = (TRIES * settings.real("effort")) as u64;
-    let found = Insertion::new(instance)?.run(tasks, tries, settings.count("seed"), stop);
+    let found = Insertion::new(instance, TASKS_MAX)?.run(tasks, tries, settings.count("seed"), stop);
     let made = |rows: Rows| made(instance, best.winner.policy(), 0, rows);
     let (before, found) = (made(best.rows.clone()), made(Rows::Tasks(found)));
     (found.cost < before.cost).then_some(found.rows)

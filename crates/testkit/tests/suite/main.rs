@@ -41,6 +41,7 @@ mod groups;
 mod known;
 mod laws;
 mod no_length;
+mod optimum;
 mod page_on_run;
 mod prices;
 mod profiles;

@@ -1,5 +1,6 @@
 //! The limit on waiting of `auto`: once the response time of a flow reaches a multiple of its time alone, no
-//! task of a flow with a later limit starts on a slot that a ready task of it could have had.
+//! task of a flow with a later limit starts on a slot that a ready task of it could have had. So every flow
+//! completes by the bound that docs/serve.md states, also at a load of 100 %.
 //!
 //! Times alone, limits and ready tasks are computed from the workload and the rows of the schedule, not taken
 //! from the policy. `SLACKLINE_WAITING=N` tries N workloads (default 120), from seed `SLACKLINE_WAITING_FROM`
@@ -7,10 +8,13 @@
 
 use slackline::Registry;
 use slackline::conformance::judged;
-use slackline_model::random::test_seeds;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{Draft, FlowDraft, JobDraft, TasksDraft};
+use slackline_model::random::{self, test_seeds};
 use slackline_model::schedule::TaskRow;
-use slackline_model::{FlowId, Instance, PhaseId, Schedule, Seed, Time};
+use slackline_model::{Combine, FlowId, Instance, Metric, Objective, PhaseId, Schedule, Seed, Time};
 use slackline_testkit::harness::Setup;
+use slackline_testkit::instances::machines;
 
 use crate::rollouts::workload;
 
@@ -157,4 +161,75 @@ fn nothing_starts_before_a_flow_that_reached_its_waiting_limit() {
 fn a_wrong_limit_is_detected() {
     let found = (0..30).filter(|&seed| !check(seed, 1.2 * small(seed), small(seed)).0.is_empty()).count();
     assert!(found > 0, "no flow waits longer with a later limit");
+}
+
+/// Slots of the cluster at a load of 100 %.
+const SLOTS: u32 = 4;
+
+/// Five large flows at the start, then small flows for ten minutes: each arrives when all slots together have
+/// had the time for the small flows before it.
+fn full_load(seed: u64) -> Instance {
+    let rng = &mut random::rng(Seed(seed), "full load", 0);
+    let flow = |id: String, release: f64, tasks: u32, seconds: f64| {
+        let map = Some(TasksDraft::Uniform { tasks, seconds }.into());
+        let reduce = Some(TasksDraft::Uniform { tasks: 1, seconds: 0.1 }.into());
+        let job = JobDraft { id: "j".into(), map, reduce, ..JobDraft::default() };
+        FlowDraft { release, ..FlowDraft::new(id, vec![job]) }
+    };
+    let mut flows: Vec<FlowDraft> = (0..5).map(|k| flow(format!("large{k}"), 0.0, 3 * SLOTS, 1.0)).collect();
+    let mut at = 0.0;
+    while at < 600.0 {
+        let seconds = random::uniform(rng, 0.7, 1.3);
+        flows.push(flow(format!("small{}", flows.len()), at, SLOTS, seconds));
+        at += seconds + 0.1 / f64::from(SLOTS);
+    }
+    let objective = Objective::new(Metric::Response, Combine::Sum);
+    let machines = vec![machines("m", 1, 1.0, Slots::Generic(SLOTS))];
+    Instance::new(&Draft { machines, flows, objective, ..Draft::default() }).unwrap()
+}
+
+/// The response times of the large flows in seconds, and the flows that completed after the bound of
+/// docs/serve.md with the default limit.
+fn at_full_load(seed: u64, policy: &str) -> (Vec<f64>, Vec<String>) {
+    const TIMES: f64 = 100.0;
+    let instance = full_load(seed);
+    let policy = Registry::standard().parse(policy).unwrap();
+    let mut policy = policy.build(instance.cluster(), &instance.objective());
+    let (schedule, _) = judged(&instance, policy.as_mut(), &Setup::plain()).unwrap();
+    let seen = Seen::new(&instance, &schedule, TIMES);
+    let longest = seen.rows.iter().map(|row| row.end.since(row.start).seconds()).fold(0.0, f64::max);
+    let (mut responses, mut late) = (Vec::new(), Vec::new());
+    for (flow, info) in instance.flows().iter_enumerated() {
+        let limit = seen.limits[flow.index()];
+        let rows = || seen.rows.iter().filter(|row| instance.flow_of(row.phase) == flow);
+        let completion = rows().map(|row| row.end).max().unwrap();
+        let goes_first = |row: &&TaskRow| seen.limits[instance.flow_of(row.phase).index()] <= limit;
+        let left =
+            |row: &TaskRow| f64::from(row.count) * row.end.since(row.start.max(limit).min(row.end)).seconds();
+        let work: f64 = seen.rows.iter().filter(goes_first).map(left).sum();
+        let phases = info.phases().len() as f64;
+        let bound = limit.seconds() + work / f64::from(SLOTS) + alone(&instance, flow) + phases * longest;
+        if completion.seconds() > bound + 1e-3 {
+            late.push(format!("{}: {completion}, bound {bound}", info.id));
+        }
+        if info.id.starts_with("large") {
+            responses.push(completion.since(info.release).seconds());
+        }
+    }
+    (responses, late)
+}
+
+#[test]
+fn at_a_load_of_100_percent_every_flow_completes_by_the_documented_bound() {
+    for seed in test_seeds(2) {
+        let (responses, late) = at_full_load(seed, "auto");
+        assert!(late.is_empty(), "seed {seed}: {late:?}");
+        assert!(
+            responses.iter().any(|&response| response > 300.0),
+            "no flow reaches its limit: {responses:?}"
+        );
+        // The same order without a limit on waiting.
+        let (responses, late) = at_full_load(seed, "rule:order=area");
+        assert!(!late.is_empty(), "seed {seed}: no flow waits longer without a limit: {responses:?}");
+    }
 }

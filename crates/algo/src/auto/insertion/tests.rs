@@ -48,7 +48,7 @@ fn a_slot_is_left_idle_for_what_comes_soon() {
     // first goes first, else 12 + 100.
     let one = |s: f64| TasksDraft::Uniform { tasks: 1, seconds: s }.into();
     let instance = instance(1, vec![flow("long", 0.0, 1.0, one(10.0)), flow("short", 1.0, 100.0, one(1.0))]);
-    let mut search = Insertion::new(&instance).unwrap();
+    let mut search = Insertion::new(&instance, TASKS_MAX).unwrap();
     let found = search.run(&rows_of(&[(0, 0, 10), (1, 10, 11)]), 20, 0, || false);
     let found: Vec<_> = found.rows().iter().map(|row| (row.phase.0, row.start, row.end)).collect();
     assert_eq!(found, [(0, seconds(2), seconds(12)), (1, seconds(1), seconds(2))]);
@@ -59,7 +59,8 @@ fn without_tries_the_schedule_is_as_it_was_or_earlier() {
     // The second could have started at 4.
     let one = |s: f64| TasksDraft::Uniform { tasks: 1, seconds: s }.into();
     let instance = instance(1, vec![flow("a", 0.0, 1.0, one(4.0)), flow("b", 0.0, 1.0, one(1.0))]);
-    let found = Insertion::new(&instance).unwrap().run(&rows_of(&[(0, 0, 4), (1, 6, 7)]), 0, 0, || false);
+    let found =
+        Insertion::new(&instance, TASKS_MAX).unwrap().run(&rows_of(&[(0, 0, 4), (1, 6, 7)]), 0, 0, || false);
     let found: Vec<_> = found.rows().iter().map(|row| (row.start, row.end)).collect();
     assert_eq!(found, [(Time::ZERO, seconds(4)), (seconds(4), seconds(5))]);
 }
@@ -69,7 +70,7 @@ fn caps_and_slots_are_kept_and_gaps_filled() {
     let capped = PhaseDraft { max_slots: Some(1), ..TasksDraft::Each(vec![2.0, 2.0]).into() };
     let three = TasksDraft::Uniform { tasks: 3, seconds: 1.0 }.into();
     let instance = instance(2, vec![flow("capped", 0.0, 1.0, capped), flow("b", 0.0, 1.0, three)]);
-    let mut search = Insertion::new(&instance).unwrap();
+    let mut search = Insertion::new(&instance, TASKS_MAX).unwrap();
     search.place(&[0, 1, 2, 3, 4]);
     let starts: Vec<Time> = search.places.iter().map(|&(_, start, _)| start).collect();
     assert_eq!(starts, [0, 2, 0, 1, 2].map(seconds));
@@ -93,4 +94,41 @@ fn a_profile_finds_gaps() {
     assert_eq!(earliest(0, 4), 7, "from 3 on only until 6");
     assert_eq!([earliest(1, 0), earliest(2, 0), earliest(3, 0)], [3, 3, 3]);
     assert_eq!([earliest(6, 0), earliest(20, 5)], [7, 20]);
+}
+
+/// What annealing finds in a number of steps.
+fn annealed(instance: &Instance, from: &TaskRows, seed: u64, steps: u64) -> TaskRows {
+    let made = std::cell::Cell::new(0);
+    let stop = |_: f64| made.replace(made.get() + 1) >= steps;
+    Insertion::new(instance, TASKS_MAX).unwrap().anneal(from, seed, &stop)
+}
+
+#[test]
+fn as_many_steps_find_the_same_schedule_and_more_steps_none_that_costs_more() {
+    let tasks = |tasks: u32, seconds: f64| TasksDraft::Uniform { tasks, seconds }.into();
+    let flow = |k: u32| {
+        let k = f64::from(k);
+        flow(&format!("f{k}"), k, 1.0 + k % 3.0, tasks(3 + k as u32 % 4, 2.0 + 3.0 * k % 7.0))
+    };
+    let instance = instance(3, (0..8).map(flow).collect());
+    let none = TaskRows::new();
+    let cost = |rows: &TaskRows| {
+        let mut completions = vec![0.0; 8];
+        for row in rows.rows() {
+            let at = &mut completions[instance.flow_of(row.phase).index()];
+            *at = row.end.seconds().max(*at);
+        }
+        instance.cost_of(&completions)
+    };
+    let starts = |rows: &TaskRows| -> Vec<_> {
+        rows.rows().iter().map(|row| (row.phase, row.first, row.count, row.start)).collect()
+    };
+    let mut least = f64::INFINITY;
+    for steps in [0, 100, 3_000, 12_000] {
+        let found = annealed(&instance, &none, 7, steps);
+        assert_eq!(starts(&found), starts(&annealed(&instance, &none, 7, steps)));
+        assert!(cost(&found) <= least);
+        least = cost(&found);
+    }
+    assert!(least < cost(&annealed(&instance, &none, 7, 0)), "nothing is found");
 }

@@ -30,6 +30,7 @@ Examples:
   slackline plan examples/purdue-30.toml --slots 4
   slackline plan examples/nightly.toml --policy fair --metric tardiness
   slackline plan examples/purdue-30.toml --slots 4 --policy flowflex --speed 2
+  slackline plan examples/three-workflows.toml --budget 20s
   slackline plan report.toml --policy woha-lpf --output report.plan
 
 JSON is the schedule document, which `slackline check` checks (for woha-… it is the required progress, which \
