@@ -68,7 +68,7 @@ pub fn search(
     let paths = Paths::of(instance);
     let flows = per_flow::with_paths(instance, &paths);
     let proof = if is_sum { prices::bound(instance, &paths, &flows, prices::BUDGET, stop) } else { None };
-    let values = Values::new(&problem, proof.map(|proof| proof.prices).unwrap_or_default());
+    let values = Values::new(&problem, &proof.map(|proof| proof.prices).unwrap_or_default());
     let mut tree = Tree {
         problem: &problem,
         values,

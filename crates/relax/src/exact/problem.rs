@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use slackline_model::instance::Phase;
 use slackline_model::{Combine, Instance, Objective, PhaseId, Span, Time};
 
 use super::{TASKS_MAX, TaskStart};
@@ -81,7 +82,7 @@ impl<'a> Problem<'a> {
     pub(super) fn of(instance: &'a Instance) -> Option<Self> {
         let cluster = instance.cluster();
         let speed = cluster.uniform_speed()?;
-        if instance.n_tasks() > TASKS_MAX || instance.phases().iter().any(|phase| phase.is_without_length()) {
+        if instance.n_tasks() > TASKS_MAX || instance.phases().iter().any(Phase::is_without_length) {
             return None;
         }
         let tick = tick(instance, speed)?;

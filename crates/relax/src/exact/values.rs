@@ -43,7 +43,7 @@ struct Scratch {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(problem: &'a Problem<'a>, prices: Vec<SlotPrices>) -> Self {
+    pub(super) fn new(problem: &'a Problem<'a>, prices: &[SlotPrices]) -> Self {
         let kinds = problem.instance.cluster().slot_kinds();
         let of_kind = |kind| prices.iter().find(|prices| prices.serving == kind).cloned();
         let prices: Vec<Option<SlotPrices>> = kinds.iter().map(|&kind| of_kind(kind)).collect();
@@ -106,14 +106,12 @@ impl<'a> Values<'a> {
                 state.unstarted[self.problem.phases[phase].classes.clone()].iter().map(|&n| u32::from(n)),
             );
         }
-        let value = match self.memo[flow].get(&key[..]) {
-            Some(&value) => value,
-            None => {
-                let value = self.compute(state, flow);
-                self.memo[flow].insert(key.clone().into(), value);
-                value
-            }
-        };
+        let known = self.memo[flow].get(&key[..]).copied();
+        let value = known.unwrap_or_else(|| {
+            let value = self.compute(state, flow);
+            self.memo[flow].insert(key.clone().into(), value);
+            value
+        });
         self.scratch.key = key;
         value
     }
