@@ -141,7 +141,7 @@ fn best(
     })?;
     let best = best.into_inner().expect(HELD).expect("invariant: the first candidate makes a plan");
     let winner = candidates.swap_remove(best.candidate);
-    let order = search(instance, settings, options, &best.completions, stop);
+    let order = search(instance, settings, tries(settings), options, &best.completions, stop);
     let found =
         order.map(|order| (made(instance, winner.policy(), 0, in_order(instance, &order, options)), order));
     Ok(match found.filter(|(found, _)| found.cost < best.cost) {
@@ -225,11 +225,17 @@ fn costed(instance: &Instance, rows: Rows) -> Evaluated {
     made(instance, &PolicySpec::default_of(&auto::ENTRY), 0, rows)
 }
 
-/// The cheapest order of flows that a search finds, with `TRIES` times the `effort` of the settings. It
+/// The number of tries of a search without a time limit.
+fn tries(settings: &Settings) -> u64 {
+    (TRIES * settings.real("effort")) as u64
+}
+
+/// The cheapest order of flows that a search finds, with this number of `tries`. It
 /// starts from all rules and from the order in which flows complete in a schedule.
 fn search(
     instance: &Instance,
     settings: &Settings,
+    tries: u64,
     options: &Options,
     completions: &[f64],
     stop: &dyn Fn() -> bool,
@@ -243,11 +249,7 @@ fn search(
     let place = |flow: FlowId| view.instance.flow(flow).place;
     let mut order: Vec<FlowId> = view.instance.flows().keys().collect();
     order.sort_by_key(|&flow| (Key::new(completions[place(flow).index()]), place(flow)));
-    let search = Search {
-        objective: instance.objective(),
-        rollouts: (TRIES * settings.real("effort")) as u64,
-        seed: settings.count("seed"),
-    };
+    let search = Search { objective: instance.objective(), rollouts: tries, seed: settings.count("seed") };
     let released = |flow: FlowId| instance.flow(place(flow)).release;
     let found = search.run(&view, released, &[order], stop)?;
     Some(found.order.into_iter().map(place).collect())
@@ -256,7 +258,7 @@ fn search(
 /// Cheaper rows from a search that places single tasks; `None` if it finds none or there are too many tasks.
 fn inserted(instance: &Instance, settings: &Settings, best: &Best, stop: &dyn Fn() -> bool) -> Option<Rows> {
     let Rows::Tasks(tasks) = &best.rows else { return None };
-    let tries = (TRIES * settings.real("effort")) as u64;
+    let tries = tries(settings);
     let found = Insertion::new(instance, TASKS_MAX)?.run(tasks, tries, settings.count("seed"), stop);
     let made = |rows: Rows| made(instance, best.winner.policy(), 0, rows);
     let (before, found) = (made(best.rows.clone()), made(Rows::Tasks(found)));
