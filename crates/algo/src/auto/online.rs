@@ -81,7 +81,7 @@ const PAGE: &[&str] = &[
      decision. Until then, flows that arrived are last.",
     "effort=E: the work of decisions is counted, so a run is reproducible. A rollout costs one unit for each phase at its start and \
      for each batch of tasks that it starts. All decisions of a run together may use 500,000 E units, and 200 E more for each flow and \
-     phase that arrives and each time that slots are assigned. A decision uses at most a quarter of what is left and tries at most 200 E \
+     phase that arrives and each time that slots are assigned. A decision uses at most a quarter of the rest and tries at most 200 E \
      orders, or ten times as many if all active flows have just arrived. At most half of them are orders of rules, first the rule for the \
      metric, then the others in turn; the rest are orders of the search. If less is left than three rollouts cost, the order is that of \
      the rule for the metric, and with effort=0 it always is. A rollout simulates tasks with caps, kinds of slots and speeds. It includes \
@@ -332,7 +332,7 @@ impl Auto {
             let gain = GAIN.max(self.estimate_error.noise(phases.len()));
             let work = covered.min(WORK * rollouts);
             let effort = Effort { gain, searched, own: self.own(), turn: self.turn, rules, work };
-            self.look_ahead(&usable, &live, phases, has_job_orders, effort, view)
+            self.look_ahead(&usable, &live, &phases, has_job_orders, effort, view)
         } else {
             self.order = Order { rule: self.own(), flows: None };
             let scene = RuleContext::of(&self.residual, view, []);
@@ -348,7 +348,7 @@ impl Auto {
         &mut self,
         usable: &[usize],
         live: &[FlowId],
-        phases: Vec<PhaseId>,
+        phases: &[PhaseId],
         has_job_orders: bool,
         effort: Effort,
         view: &View<'_>,
@@ -366,7 +366,7 @@ impl Auto {
             let limits: Vec<(Time, u32)> = serving.limits.iter().filter_map(numbered).collect();
             evaluator.limit(limits.into_iter());
         };
-        set_up(evaluator, &phases);
+        set_up(evaluator, phases);
         let to_come = (live.len() as u32..).zip(announced);
         let scene =
             RuleContext::of(residual, view, to_come.map(|(number, known)| known.candidate(number, view.now)));
@@ -388,7 +388,7 @@ impl Auto {
             if best.estimated.is_some_and(|least| under_other.beats(least, effort.gain)) {
                 (self.job_order, best.estimated) = (other, Some(under_other));
             } else {
-                set_up(looking.evaluator, &phases);
+                set_up(looking.evaluator, phases);
             }
         }
         budget.spend(evaluator.work() - before);

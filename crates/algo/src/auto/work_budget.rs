@@ -13,7 +13,7 @@ pub(super) const FREE: f64 = 5e5;
 /// The work of a decision without rollouts, for each phase of an active flow.
 const PER_PHASE: f64 = 8.0;
 
-/// The share of what is left that one decision may use.
+/// The share of the rest that one decision may use.
 const SHARE: f64 = 0.25;
 
 #[derive(Clone, Copy, Debug)]

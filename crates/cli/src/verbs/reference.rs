@@ -72,12 +72,12 @@ fn is_parameters(paragraph: &str) -> bool {
 fn parameters(paragraph: &str) -> String {
     let mut items: Vec<String> = Vec::new();
     for line in paragraph.lines().skip(1) {
-        match (line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')), items.last_mut()) {
-            (None, Some(item)) => item.extend([" ", line.trim()]),
-            _ => {
-                let (name, about) = line.trim().split_once("  ").unwrap_or((line.trim(), ""));
-                items.push(format!("- `{name}`: {}", about.trim()));
-            }
+        let is_first = line.strip_prefix("  ").is_some_and(|rest| !rest.starts_with(' '));
+        if let Some(item) = items.last_mut().filter(|_| !is_first) {
+            item.extend([" ", line.trim()]);
+        } else {
+            let (name, about) = line.trim().split_once("  ").unwrap_or((line.trim(), ""));
+            items.push(format!("- `{name}`: {}", about.trim()));
         }
     }
     let heading = paragraph.lines().next().unwrap_or_default();

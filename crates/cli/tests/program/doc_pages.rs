@@ -174,6 +174,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Half of the pages: two tests share the processors.
+#[expect(clippy::print_stderr, reason = "a skipped page is reported")]
 fn check_pages(remainder: usize) {
     let has_python = Command::new("python3").arg("--version").output().is_ok();
     for page in PAGES.iter().skip(remainder).step_by(2) {
@@ -207,7 +208,9 @@ fn all_pages() -> Vec<(String, bool)> {
         let files = fs::read_dir(Path::new(ROOT).join(folder)).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
         found.extend(
-            names.filter(|name| name.ends_with(".md")).map(|name| (format!("{folder}/{name}"), is_generated)),
+            names
+                .filter(|name| Path::new(name).extension().is_some_and(|end| end == "md"))
+                .map(|name| (format!("{folder}/{name}"), is_generated)),
         );
     }
     found

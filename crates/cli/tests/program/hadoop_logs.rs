@@ -237,10 +237,10 @@ fn another_number_of_machines_alike_needs_no_slots() {
 
 #[test]
 fn a_file_of_no_format_is_reported_with_the_format_it_was_read_as() {
-    let ran = run(&["compare", "README.md"]);
+    let ran = run(&["compare", "docs/run.md"]);
     assert!(
         ran.code == Some(2)
-            && ran.err.contains("README.md:3:")
+            && ran.err.contains("docs/run.md:3:")
             && ran.err.contains(": read as a flow file (TOML): "),
         "{}",
         ran.err
