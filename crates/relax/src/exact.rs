@@ -8,7 +8,7 @@
 //! Thompson 1960). Tasks that start together are started in the order of their phases.
 //!
 //! The lower bound of a state: for sums, prices of slots (docs/math/flowflex.md B9) applied to what is left
-//! ([`values`]); for maxima, the earliest completion of each flow, and the area of the work that is left.
+//! (`values`); for maxima, the earliest completion of each flow, and the area of the work that is left.
 //!
 //! Kinds of slots, caps, releases and tasks of unlike length are covered; mixed speeds, tasks without length
 //! and more than [`TASKS_MAX`] tasks are not.

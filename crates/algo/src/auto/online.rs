@@ -65,46 +65,22 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
 };
 
 const PAGE: &[&str] = &[
-    "When a flow arrives, auto measures the remaining work of all active flows. It orders the flows by each rule of the policy \
-     `rule` (atc and due with several parameters; woha by its plans, dmrs by its program). A rollout of each order estimates when every \
-     flow completes, and so its cost by the objective. The current order, with the new flow inserted by the rule it came from, stays \
-     unless the estimate of another is 0.5 % lower. From the best order, a search moves one flow after another at random. It keeps a \
-     move that lowers the cost, or that completes earlier at the same cost. Slots follow the order until the next decision. The end of a \
-     task causes no decision.",
-    "ends=yes: auto decides also when two flows have ended and none has arrived, so that the search continues after a burst of arrivals.",
-    "Orders are compared by the mean of two costs: the cost of the rollout, without further arrivals, and its cost if every flow \
-     completed later. That delay is half of the mean time that each of about the last 32 flows takes on the whole cluster (twice that \
-     time for the maximum of a nonlinear cost). So where no flow is late, an order with slack is better than one without. (For sums of \
-     linear costs, the delay makes no difference.) Equal sums are compared again with delays of two, four and eight times that mean time. \
-     So slack goes to the flows closest to their due dates, and not to flows that are already late.",
-    "A decision is made only where the order matters: when several phases want the free slots, and something has changed since the last \
-     decision. Until then, flows that arrived are last.",
-    "effort=E: the work of decisions is counted, so a run is reproducible. A rollout costs one unit for each phase at its start and \
-     for each batch of tasks that it starts. All decisions of a run together may use 500,000 E units, and 200 E more for each flow and \
-     phase that arrives and each time that slots are assigned. A decision uses at most a quarter of the rest and tries at most 200 E \
-     orders, or ten times as many if all active flows have just arrived. At most half of them are orders of rules, first the rule for the \
-     metric, then the others in turn; the rest are orders of the search. If less is left than three rollouts cost, the order is that of \
-     the rule for the metric, and with effort=0 it always is. A rollout simulates tasks with caps, kinds of slots and speeds. It includes \
-     the next release of recurring flows.",
-    "wait=K: a flow whose response time reaches K times its estimated run time on an empty cluster goes before all others. Of several \
-     such flows, the first to reach it goes first. They may use the slots that are kept free of long tasks. So no flow starves under any \
-     rule. (If all arrivals are known in advance, there is no starvation, and no flow goes first.)",
-    "headroom=yes: tasks are never preempted. So tasks longer than theta, the median run time on an empty cluster of the last 100 flows, \
-     may hold at most a share 1 - rho of the slots of a kind, and the next flow finds a slot. rho starts at 0.05. After every ten \
-     arrivals, these flows are simulated again with rho 0, 0.05, 0.1 and 0.2, and rho changes if another value would have cost 3 % less. \
-     A flow with tasks longer than ten times theta triggers the same comparison. While such a flow is among the last 100, the latest \
-     of them is simulated as if it came first, because more may follow, and rho may also be 0.35, 0.5 or 0.7. Nothing is reserved before \
-     ten flows have arrived, or if rho of the slots is less than one slot.",
-    "Machines of mixed speed: free slots are used fastest first. A slow slot stays free if the faster slots, including their current and \
-     earlier work, would finish the rest of the phase before the slow slot finished one task.",
-    "Wrong estimates: auto learns the mean error of about the last 32 phases, |ln(actual / estimated)|, and the mean error of their single \
-     tasks. Above 0.2 for phases or 0.5 for tasks, and while nothing is known of a quarter of the active phases, auto tries no \
-     other rule and searches no order. Flows are then ordered at every arrival and end by one rule that needs only the rough size of \
-     their work: slope for linear costs, atc for tardiness, moore for the number of late flows. For a maximum it is due without tails, with \
-     the best of five levels. The remaining time of a task or phase is at least a tenth of its elapsed work; a flow that has exceeded its \
-     estimate has proportionally more left. The waiting limit of such a flow is computed again from its longer run time.",
-    "Map slots and reduce slots: the jobs of a flow are also tried in Johnson's order, a short map phase before much other work first, \
-     because its reduces can then overlap with the maps of the others.",
+    "When a flow has arrived or two have ended, and several phases want the free slots, auto decides on an order of the active flows. It \
+     orders them by each rule of the policy `rule` and simulates the tasks of each order, so it estimates when every flow completes. The \
+     order in force, with new flows inserted by its rule, stays unless another is estimated to cost at least 0.5 % less. From the best \
+     order, a search moves one flow after another at random and keeps each move that lowers the cost. Free slots follow the order until \
+     the next decision.",
+    "Orders are compared also as if every flow completed later, because more flows will arrive, so slack goes to flows that are close to \
+     their due dates. Map slots and reduce slots: the jobs of a flow are also tried in Johnson's order, a short map phase before much other \
+     work first. Machines of mixed speed: the fastest free slots are used first, and a slow one stays free if the faster ones would finish the \
+     rest of the phase before it finished one task.",
+    "effort=E bounds the work of all decisions to a multiple of the work of assigning slots; it is counted and not timed, so a run is \
+     reproducible. With effort=0, and where nothing is left, the order is that of the rule for the metric: slope for linear costs, atc for \
+     tardiness, moore for the number of late flows, due for a maximum. The same rule alone is followed while recent phases took on average \
+     20 % more or less than estimated, or nothing is known of a quarter of the active phases.",
+    "wait=K: a flow whose response time reaches K times its estimated run time on an empty cluster goes before all others. headroom=yes: \
+     tasks longer than the median run time of the last 100 flows leave a share of the slots free, the one that would have cost least for \
+     these flows.",
 ];
 
 /// The order in force is replaced only by an order whose estimated cost is lower by this share, or noise
