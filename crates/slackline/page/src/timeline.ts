@@ -58,7 +58,7 @@ export class Timeline {
       h("label", {}, "Rows ", rows), h("label", {}, "Colours ", colour), model.ran.length > 1 && h("label", {}, "Beside it ", beside),
       h("span", { class: "buttons" },
         button("−", "Zoom out", () => state.zoom(1 / 0.6)), button("+", "Zoom in", () => state.zoom(0.6)),
-        button("◀", "Earlier", () => state.pan(-0.4)), button("▶", "Later", () => state.pan(0.4)), button("All", "Whole time", () => state.look(0, state.whole)),
+        button("◀", "Earlier", () => state.pan(-0.4)), button("▶", "Later", () => state.pan(0.4)), button("All", "All of the time", () => state.look(0, state.whole)),
         button("⇕", "Higher rows", () => tall(2)), button("⤓", "Lower rows", () => tall(0.5))));
   }
 

@@ -94,7 +94,9 @@ fn print(text: &str) -> Result<()> {
 
 impl Study {
     fn parse(args: &[String]) -> Result<Self> {
-        let Some((file, mut rest)) = args.split_first() else { bail!("{USAGE}") };
+        let Some((file, mut rest)) = args.split_first().filter(|(file, _)| !file.starts_with('-')) else {
+            bail!("{USAGE}")
+        };
         let (mut first, mut n) = (1, 20);
         let mut classes: Vec<&'static Class> = CLASSES.iter().collect();
         let registry = Registry::standard();
