@@ -11,6 +11,7 @@
 //! - [`tasks`]: the tasks of a phase, run-length encoded;
 //! - [`cost`]: objectives and the cost of completing a flow at a time;
 //! - [`draft`]: an instance as a document states it, unchecked;
+//! - [`load`]: a draft at another load;
 //! - [`job_positions`]: the jobs of a flow by id;
 //! - [`instance`]: a valid instance;
 //! - [`schedule`]: where and when each task ran;
@@ -41,6 +42,7 @@ pub mod id;
 pub mod instance;
 pub mod job_positions;
 pub mod key;
+pub mod load;
 mod named;
 pub mod names;
 pub mod params;

@@ -5,6 +5,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use slackline::import::{DeadlineCluster, SlotOptions, WorkloadOptions};
 use slackline_model::draft::Weights;
+use slackline_model::load::LoadBy;
 use slackline_model::{Combine, Metric};
 use slackline_trace::Importers;
 
@@ -63,6 +64,19 @@ pub(crate) struct Shape {
     #[arg(long, hide_short_help = true, value_name = "MACHINES", requires = "deadlines", value_parser = value::whole::<u32>(1, u32::MAX.into()), help_heading = "Objective")]
     pub(crate) deadlines_on: Option<u32>,
 
+    /// Multiply the load of the workload by F, as in 1.3
+    ///
+    /// Deadlines stay as they are at a load of 1. What a log recorded was at that load and is left out.
+    #[arg(long, value_name = "F", value_parser = value::load, help_heading = "Workload")]
+    pub(crate) load: Option<f64>,
+    /// What changes with --load [default: arrivals; size if times are by the clock]
+    ///
+    /// arrivals: flows come in less time, and deadlines keep their distance from the release. jobs: flows are copied or
+    /// left out at random, and copies are released up to 5 % of the whole time earlier or later. size: more map tasks
+    /// and longer reduce tasks. Dates stay.
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = value::load_by(), help_heading = "Workload")]
+    pub(crate) load_by: Option<LoadBy>,
+
     #[command(flatten)]
     pub(crate) import: ImportFlags,
 
@@ -120,6 +134,8 @@ impl Shape {
             weights: self.weights,
             deadlines: self.deadlines,
             deadlines_on: self.deadlines_on.map(|machines| DeadlineCluster { machines, slots }),
+            load: self.load,
+            load_by: self.load_by,
             seed: self.seed,
             ..WorkloadOptions::default()
         })

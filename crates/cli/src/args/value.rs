@@ -6,6 +6,7 @@ use clap::builder::PossibleValue;
 use slackline::export::charts::{Chart, Size};
 use slackline::import::{CrashAt, KnowledgeOption};
 use slackline_model::draft::Weights;
+use slackline_model::load::{LOADS, LoadBy};
 use slackline_model::profile::{self, Profile};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric, duration};
@@ -102,6 +103,11 @@ pub(crate) fn factor(text: &str) -> Result<f64, String> {
     number(text, 0.0..=1e9, "a number from 0")
 }
 
+/// A multiple of the load of a workload.
+pub(crate) fn load(text: &str) -> Result<f64, String> {
+    number(text, LOADS, "a number from 0.01 to 100")
+}
+
 pub(crate) fn speed(text: &str) -> Result<f64, String> {
     number(text, 1e-6..=1e6, "a number from 0.000001 to 1000000")
 }
@@ -196,6 +202,10 @@ pub(crate) fn metric() -> NamedValue<Metric> {
 /// How the costs of the flows become one.
 pub(crate) fn combine() -> NamedValue<Combine> {
     NamedValue::of("combination", [Combine::Sum, Combine::Max].map(|combine| (combine.name(), combine)))
+}
+
+pub(crate) fn load_by() -> NamedValue<LoadBy> {
+    NamedValue::of("change of the load", LoadBy::ALL.map(|by| (by.name(), by)))
 }
 
 pub(crate) fn weights() -> NamedValue<Weights> {

@@ -74,6 +74,7 @@ mod help;
 mod history;
 mod inputs;
 mod lines;
+mod load;
 mod names;
 mod never_starts;
 mod nightly_run;

@@ -146,7 +146,12 @@ impl<'a> Search<'a> {
     /// # Errors
     /// A draft that is invalid for this value or cannot be prepared; machines without the varied quantity.
     pub fn at(&self, draft: &Draft, value: f64) -> Result<(Instance, Options), CapacityError> {
+        self.at_seed(draft, value, self.options.sim.seed)
+    }
+
+    fn at_seed(&self, draft: &Draft, value: f64, seed: Seed) -> Result<(Instance, Options), CapacityError> {
         let (mut draft, mut options) = (draft.clone(), self.options.clone());
+        options.sim.seed = seed;
         self.axis.knob.set(&mut draft, &mut options, value).map_err(CapacityError::Axis)?;
         let instance = Instance::new(&draft)?;
         let prepared = prepare(&instance, self.grain).map_err(|problem| self.simulation(value, problem))?;
@@ -319,17 +324,26 @@ impl Work<'_> {
     }
 
     /// Simulates all values to the end. Finds the smallest size that meets the conditions, or the setting
-    /// with the lowest mean cost that does.
+    /// with the lowest mean cost that does, or the load up to which all do.
     fn all(&mut self, values: &[f64]) -> Result<Capacity, Stop> {
-        let is_size = self.search.axis.knob.is_size() && !self.search.conditions.is_empty();
+        let Search { axis, conditions, .. } = *self.search;
+        let is_size = axis.knob.is_size() && !conditions.is_empty();
+        let is_load = axis.knob.is_load() && !conditions.is_empty();
         let mut tried = self.all_steps(values)?;
-        let meets = |tried: &[SearchStep]| tried.iter().position(|tried| tried.meets);
-        let found = if is_size { meets(&tried) } else { self.cheapest(&mut tried)? };
-        let smallest_on = |place: usize| tried[place..].iter().all(|tried| tried.meets);
-        let is_monotone = is_size.then(|| found.is_none_or(smallest_on));
+        let meeting = tried.iter().filter(|tried| tried.meets).count();
+        let found = if is_size {
+            tried.iter().position(|tried| tried.meets)
+        } else if is_load {
+            tried.iter().take_while(|tried| tried.meets).count().checked_sub(1)
+        } else {
+            self.cheapest(&mut tried)?
+        };
+        // Those that meet the conditions are the largest sizes, or the smallest loads.
+        let expected = |found: usize| if is_size { tried.len() - found } else { found + 1 };
+        let is_monotone = (is_size || is_load).then(|| found.map_or(0, expected) == meeting);
         self.tried = (0..).zip(tried).collect();
         let mut capacity = self.capacity(found.map(|found| found as u32), Method::Every, is_monotone);
-        if !is_size
+        if !(is_size || is_load)
             && self.search.draws.is_some()
             && let Some(answer) = capacity.answer()
         {
@@ -460,7 +474,7 @@ impl Work<'_> {
                 let seed = draws.seed_of(first + k);
                 let own = draws.draft.map(|draft| draft(seed)).transpose();
                 let own = own.map_err(|problem| CapacityError::Draw { seed, problem })?;
-                let own = own.map(|draft| self.search.at(&draft, value)).transpose()?;
+                let own = own.map(|draft| self.search.at_seed(&draft, value, Seed(seed))).transpose()?;
                 let (instance, options) = own.as_ref().unwrap_or(&shared);
                 let mut options = options.clone();
                 options.sim.seed = Seed(seed);
@@ -512,6 +526,7 @@ mod tests {
 
     use slackline_model::cluster::Slots;
     use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
+    use slackline_model::load::{LoadBy, LoadRule};
 
     use super::*;
     use crate::Registry;
@@ -552,6 +567,24 @@ mod tests {
         assert_eq!(answer, Some(4.0));
         assert!(tried.contains(&(3.0, false)) && tried.contains(&(5.0, true)), "{tried:?}");
         assert_eq!(found(&draft, "machines=1..2", &["missed=0"], Method::Bisect).0, None);
+    }
+
+    #[test]
+    fn the_answer_for_loads_is_the_one_up_to_which_conditions_hold() {
+        // Work of 60 s on 4 machines: at a load of 2, 20 tasks take 30 s.
+        let rule = LoadRule { by: LoadBy::Size, keeps_dates: false };
+        let answer = |deadline: f64| {
+            let mut draft = draft(deadline);
+            draft.machines[0].count = 4;
+            let policy = Registry::standard().parse("edf").unwrap();
+            let conditions = ["missed=0".parse().unwrap()];
+            let values = Values::Listed(vec![0.5, 1.0, 1.5, 2.0, 2.5]);
+            let axis = Axis { knob: Knob::Load(rule), values };
+            search(&draft, &Search::new(&policy, &conditions, &axis, &Options::exact())).unwrap()
+        };
+        assert_eq!((answer(30.0).found, answer(30.0).is_monotone), (Some(2.0), Some(true)));
+        assert_eq!((answer(1.0).found, answer(1.0).is_monotone), (None, Some(true)));
+        assert_eq!(answer(1e3).found, Some(2.5));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use slackline_model::cluster::Slots;
+use slackline_model::load::{LOADS, LoadBy, LoadRule};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, Span, duration};
 
@@ -25,6 +26,8 @@ pub enum Knob {
     ReduceSlots,
     /// The speed of every machine.
     Speed,
+    /// The load, as a multiple of that of the workload.
+    Load(LoadRule),
     /// The fraction of a job's maps that must be finished before its reduces may take slots.
     Slowstart,
     /// The interval between two heartbeats of a machine, seconds.
@@ -42,12 +45,16 @@ const CAPACITY: &str = "capacity:";
 const PARAMETER: &str = "param:";
 
 /// The knobs without a parameter in their names.
-const PLAIN: [Knob; 7] = [
+/// The rule of a load whose axis was just read. The caller replaces it by that of the workload.
+const USUAL_RULE: LoadRule = LoadRule { by: LoadBy::Arrivals, keeps_dates: false };
+
+const PLAIN: [Knob; 8] = [
     Knob::Machines,
     Knob::Slots,
     Knob::MapSlots,
     Knob::ReduceSlots,
     Knob::Speed,
+    Knob::Load(USUAL_RULE),
     Knob::Slowstart,
     Knob::Heartbeat,
 ];
@@ -67,6 +74,7 @@ impl Knob {
             Self::MapSlots => "map-slots",
             Self::ReduceSlots => "reduce-slots",
             Self::Speed => "speed",
+            Self::Load(_) => "load",
             Self::Slowstart => "slowstart",
             Self::Heartbeat => "heartbeat",
             Self::Capacity(_) => "capacity",
@@ -97,6 +105,11 @@ impl Knob {
         self.is_whole() || matches!(self, Self::Speed)
     }
 
+    /// Whether conditions hold up to some value, and not from some value on.
+    pub const fn is_load(&self) -> bool {
+        matches!(self, Self::Load(_))
+    }
+
     /// Whether it is a number of machines or slots.
     pub const fn is_whole(&self) -> bool {
         matches!(self, Self::Machines | Self::Slots | Self::MapSlots | Self::ReduceSlots)
@@ -113,6 +126,7 @@ impl Knob {
                 let machines = draft.machines.first_mut();
                 machines.ok_or("the workload has no machines to vary")?.count = whole;
             }
+            Self::Load(rule) => rule.apply(draft, value, options.sim.seed),
             Self::Slowstart => options.slowstart = value,
             Self::Heartbeat => options.sim.heartbeat = Span::from_seconds_nearest(value),
             Self::Speed => draft.machines.iter_mut().for_each(|machine| machine.speed = value),
@@ -190,11 +204,16 @@ impl Axis {
                     Knob::Slowstart => 1.0,
                     Knob::Capacity(_) => 100.0,
                     Knob::Speed => SPEED.1,
+                    Knob::Load(_) => *LOADS.end(),
                     // The policy checks its parameters.
                     Knob::Parameter(_) => f64::MAX,
                     _ => SECONDS_MAX,
                 };
-                let least = if self.knob == Knob::Speed { SPEED.0 } else { 0.0 };
+                let least = match self.knob {
+                    Knob::Speed => SPEED.0,
+                    Knob::Load(_) => *LOADS.start(),
+                    _ => 0.0,
+                };
                 if let Some(value) = values.iter().find(|value| !(least..=most).contains(*value)) {
                     return Err(format!(
                         "found {value} for {}, expected values from {least} to {most}",
@@ -321,6 +340,10 @@ impl Knob {
             Self::Speed => {
                 let number = text.parse().ok().filter(|value: &f64| (SPEED.0..=SPEED.1).contains(value));
                 return number.ok_or_else(|| wrong("a number from 0.000001 to 1000000"));
+            }
+            Self::Load(_) => {
+                let number = text.parse().ok().filter(|value: &f64| LOADS.contains(value));
+                return number.ok_or_else(|| wrong("a number from 0.01 to 100"));
             }
             Self::Parameter(_) => {
                 let number =

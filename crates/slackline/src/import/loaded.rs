@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, TasksDraft};
+use slackline_model::load::{LoadBy, LoadRule};
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Draft, Instance, Schedule, Span, Time};
+use slackline_model::{Draft, Instance, Schedule, Seed, Span, Time};
+use slackline_trace::importers::importer::SEED;
 use slackline_trace::{Diagnostic, ImportedWorkload, Meta, Simplification, TraceError};
 
 use super::deadlines::Deadlines;
 use super::error::ImportError;
-use super::recorded_options::{RecordedOptions, add_grain};
+use super::recorded_options::{RecordedOptions, add_grain, put};
 use super::workload_options::WorkloadOptions;
 use crate::recorded::Recorded;
 use crate::simulate::{self, GRAIN, WrongOption, check_number};
@@ -76,17 +78,45 @@ impl Shaped {
     ///
     /// # Errors
     /// All errors in the document, with lines; no cluster; deadlines out of range.
-    pub fn into_loaded(self) -> Result<Loaded, ImportError> {
-        let (instance, deadlines) = self.check()?;
-        let Self { name, imported, mut recorded, machines, .. } = self;
-        let ImportedWorkload { mut draft, sha256, mut diagnostics, .. } = imported;
-        if let Some(deadlines) = deadlines {
-            write_deadlines(&mut draft, &instance);
-            diagnostics.push(deadlines.remark(instance.flows().len() as u64));
-            deadlines.record(&mut recorded);
+    pub fn into_loaded(mut self) -> Result<Loaded, ImportError> {
+        let (mut instance, deadlines) = self.check()?;
+        if self.apply(&instance, deadlines) {
+            let loaded = Instance::new(&self.imported.draft);
+            instance = loaded.map_err(|invalid| ImportError::option("load", invalid.to_string()))?;
         }
+        let Self { name, imported, recorded, machines, .. } = self;
+        let ImportedWorkload { draft, sha256, diagnostics, .. } = imported;
         let happened = Recorded::of(draft, machines);
         Ok(Loaded { name, instance, sha256, options: recorded, diagnostics, recorded: happened })
+    }
+
+    /// Writes these deadlines to the draft, and then changes its load, so that deadlines are those of the workload
+    /// at its own load. Returns whether the load changed.
+    fn apply(&mut self, instance: &Instance, deadlines: Option<Deadlines>) -> bool {
+        let rule = self.load_rule();
+        let Self { imported: ImportedWorkload { draft, diagnostics, .. }, options, recorded, .. } = self;
+        if let Some(deadlines) = deadlines {
+            write_deadlines(draft, instance);
+            diagnostics.push(deadlines.remark(instance.flows().len() as u64));
+            deadlines.record(recorded);
+        }
+        let Some(load) = options.load.filter(|&load| load != 1.0) else { return false };
+        rule.apply(draft, load, Seed(options.root_seed()));
+        let by = rule.by.name();
+        put(recorded, "load-by", Some(by));
+        if rule.by == LoadBy::Jobs {
+            put(recorded, SEED.name, Some(options.root_seed()));
+        }
+        let what = format!("{load} times the load of the workload, by {by}");
+        diagnostics.push(Diagnostic::new("flow", draft.flows.len() as u64, what));
+        true
+    }
+
+    /// How `--load` changes the load: by sizes where flows have times by the clock.
+    pub fn load_rule(&self) -> LoadRule {
+        let keeps_dates = self.imported.importer.is_native() && self.imported.draft.start.is_some();
+        let usual = if keeps_dates { LoadBy::Size } else { LoadBy::Arrivals };
+        LoadRule { by: self.options.load_by.unwrap_or(usual), keeps_dates }
     }
 
     /// The instance with its deadlines, and the deadlines that options ask for.
@@ -124,10 +154,7 @@ impl Shaped {
         } else {
             self.check()?
         };
-        if let Some(deadlines) = deadlines {
-            write_deadlines(&mut self.imported.draft, &instance);
-            self.imported.diagnostics.push(deadlines.remark(instance.flows().len() as u64));
-        }
+        self.apply(&instance, deadlines);
         Ok((self.imported.draft, self.imported.diagnostics))
     }
 }
@@ -166,7 +193,12 @@ fn write_deadlines(draft: &mut Draft, instance: &Instance) {
 impl Loaded {
     /// Whether the importer draws something, so that the same file gives another workload with another seed.
     pub fn depends_on_seed(&self) -> bool {
-        self.options.contains_key("seed")
+        self.options.contains_key(SEED.name)
+    }
+
+    /// Whether each seed has other flows, so that single flows cannot be followed over seeds.
+    pub fn draws_flows(&self) -> bool {
+        self.options.get("load-by").and_then(|by| by.as_str()) == Some(LoadBy::Jobs.name())
     }
 
     /// Prepares the instance for a simulation ([`simulate::prepare`]). Records the grain if work was cut.

@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 use slackline_model::draft::Weights;
+use slackline_model::load::{LOADS, LoadBy};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric, Span};
 use slackline_trace::importers::importer::SEED;
@@ -80,6 +81,8 @@ impl WorkloadOptions {
         put(&mut options, "weights", self.weights.map(weights));
         put(&mut options, "deadlines", self.deadlines);
         put(&mut options, DEADLINES_ON, self.deadlines_on.map(|cluster| cluster.machines));
+        put(&mut options, "load", self.load);
+        put(&mut options, "load-by", self.load_by.map(LoadBy::name));
         options
     }
 
@@ -115,6 +118,8 @@ impl WorkloadOptions {
             weights: reader.take("weights", weights, "use or ignore")?,
             deadlines: reader.number("deadlines", 0.0..=DEADLINES_MAX)?,
             deadlines_on: reader.deadline_machines().map(|machines| DeadlineCluster { machines, slots }),
+            load: reader.number("load", LOADS)?,
+            load_by: reader.take("load-by", LoadBy::from_name, "arrivals, jobs or size")?,
             seed: reader.take("seed", |text| text.parse().ok(), "a whole number")?,
         };
         let grain = reader.number("grain", 1e-6..=SECONDS_MAX)?;

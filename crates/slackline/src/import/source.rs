@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use slackline_model::load::LOADS;
 use slackline_model::{Metric, Seed};
 use slackline_trace::{
     Diagnostic, Folder, ImportOptions, ImportedWorkload, Importer, Place, TraceError, read_folder,
@@ -151,6 +152,9 @@ pub(super) fn refuse_options(importer: &Importer, options: &WorkloadOptions) -> 
 pub(super) fn import_options(options: &WorkloadOptions) -> Result<ImportOptions, ImportError> {
     if let Some(factor) = options.deadlines {
         check_number("deadlines", factor, 0.0, DEADLINES_MAX)?;
+    }
+    if let Some(factor) = options.load {
+        check_number("load", factor, *LOADS.start(), *LOADS.end())?;
     }
     let mut import =
         ImportOptions::new(options.importers.clone()).with_parameters(options.parameters.clone());

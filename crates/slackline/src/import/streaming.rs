@@ -52,6 +52,10 @@ impl StreamedWorkload {
     ) -> Result<Self, ImportError> {
         check_grain(grain)?;
         let import = import_options(options)?;
+        if let Some(load) = options.load.filter(|&load| load != 1.0) {
+            let problem = format!("found {load} for a workload that is read line by line, expected 1");
+            return Err(ImportError::option("load", problem));
+        }
         let stream = WorkloadStream::open(name, source, options.from.as_deref(), &import)?;
         refuse_options(stream.importer(), options)?;
         let mut head = stream.head().clone();

@@ -3,6 +3,7 @@
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, Weights};
+use slackline_model::load::LoadBy;
 use slackline_model::{Combine, Draft, Metric, Objective};
 use slackline_trace::{Importers, Parameters};
 
@@ -41,6 +42,10 @@ pub struct WorkloadOptions {
     pub deadlines: Option<f64>,
     /// Another cluster for these times alone.
     pub deadlines_on: Option<DeadlineCluster>,
+    /// The load, as a multiple of that of the workload; deadlines by factor stay those of the workload.
+    pub load: Option<f64>,
+    /// What changes with the load; by default sizes where deadlines are by the clock, arrivals otherwise.
+    pub load_by: Option<LoadBy>,
     /// The seed of all random draws.
     pub seed: Option<u64>,
 }
@@ -107,6 +112,8 @@ impl WorkloadOptions {
             weights: self.weights.or(other.weights),
             deadlines: self.deadlines.or(other.deadlines),
             deadlines_on: self.deadlines_on.or(other.deadlines_on),
+            load: self.load.or(other.load),
+            load_by: self.load_by.or(other.load_by),
             seed: self.seed.or(other.seed),
         }
     }

@@ -89,10 +89,11 @@ pub(crate) struct CapacityDocument {
     pub(crate) until: Vec<String>,
     /// The policy with its parameters.
     pub(crate) policy: String,
-    /// What was varied: machines, slots, map-slots, reduce-slots, speed, slowstart, heartbeat (seconds),
+    /// What was varied: machines, slots, map-slots, reduce-slots, speed, load, slowstart, heartbeat (seconds),
     /// capacity:QUEUE (percent) or param:NAME.
     pub(crate) over: String,
-    /// The smallest size that meets all conditions; of settings the one that does at the least cost. Null if
+    /// The smallest size that meets all conditions; the largest load up to which all that were tried do; of settings
+    /// the one that does at the least cost. Null if
     /// nothing that was tried does.
     pub(crate) found: Option<f64>,
     /// Whether sizes were tried by halves (bisect), or all of them, if need be up to the answer (every).

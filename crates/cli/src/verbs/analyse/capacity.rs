@@ -19,6 +19,7 @@ use slackline::report::page::{Collector, Page, PageOrigin};
 use slackline::report::{Row, headline};
 use slackline::simulate::{FinalRow, Options, QuickBound, Watch, simulate_figures};
 use slackline::{PolicySpec, Registry};
+use slackline_model::load::LoadBy;
 use slackline_model::{Draft, Instance};
 use slackline_task::base::system::on_stop_signal;
 use slackline_trace::Importers;
@@ -43,6 +44,7 @@ Examples:
   slackline capacity examples/nightly.toml --machines 1..50 --until missed:0 -p edf
   slackline capacity trace.tsv --machines 10..6000 --deadlines 3 --until missed:1% --until p95_response:2h -p edf
   slackline capacity examples/nightly.toml --machines 4..40 --until missed:0 -p edf --jitter 0.3 --noise 0.3
+  slackline capacity examples/nightly.toml --over load=0.8..3:0.05 -p edf
   slackline capacity examples/nightly.toml --over slowstart=0.05..1 -p fair
   slackline capacity examples/hadoop-log --over capacity:prod=20..80:5 -p yarn-capacity:file=examples/hadoop-log/capacity-scheduler.xml
 
@@ -83,11 +85,11 @@ pub(crate) struct Capacity {
     at_most: Vec<String>,
     /// Vary this instead of machines
     ///
-    /// NAME is slots, map-slots, reduce-slots or speed of each machine, slowstart, heartbeat, capacity:QUEUE, or
+    /// NAME is slots, map-slots, reduce-slots or speed of each machine, load (see --load-by), slowstart, heartbeat, capacity:QUEUE, or
     /// param:NAME for a parameter of the policy. capacity:QUEUE is the percentage of its parent that a queue of
     /// yarn-capacity has; the other queues of the parent share the rest in proportion. NAME=A..B:STEP tries every
-    /// STEP. For a size the smallest value that meets every --until is found, for a setting the value with the
-    /// least cost.
+    /// STEP. For a size the smallest value that meets every --until is found, for a load the largest up to which all
+    /// do (by default missed:0), for a setting the value with the least cost.
     #[arg(long, value_name = "NAME=A..B", value_parser = axis(), hide_possible_values = true, help_heading = "Capacity")]
     over: Option<Axis>,
     /// Search sizes by bisection, or try every size up to the answer
@@ -170,6 +172,9 @@ impl Capacity {
         };
         let conditions = self.until.iter().map(&mut condition).collect::<anyhow::Result<Vec<_>>>()?;
         match limits.next() {
+            None if conditions.is_empty() && self.over.as_ref().is_some_and(|axis| axis.knob.is_load()) => {
+                Ok(vec!["missed<=0".parse().context("missed<=0")?])
+            }
             Some(limit) => {
                 bail!(
                     "--at-most: found {limit}, which belongs to no --until, expected --until METRIC with it"
@@ -179,8 +184,15 @@ impl Capacity {
         }
     }
 
-    fn axis(&self) -> anyhow::Result<Axis> {
+    fn axis(&self, source: &Source, importers: &Importers) -> anyhow::Result<Axis> {
         match (&self.over, &self.shape.machines) {
+            (Some(axis), _) if axis.knob.is_load() => {
+                if let Some(load) = self.shape.load {
+                    bail!("--load: found {load} with --over load, expected one of them");
+                }
+                let rule = source.shape(&self.shape.options(importers)?)?.load_rule();
+                Ok(Axis { knob: Knob::Load(rule), values: axis.values.clone() })
+            }
             (Some(axis), Some(machines)) if axis.knob == Knob::Machines => {
                 bail!("--machines: found {machines} with --over machines, expected one of them")
             }
@@ -213,11 +225,12 @@ impl Capacity {
 pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
     let source = &input::read(&asked.workload, asked.output.file())?;
     let (policy, conditions) = (&asked.timeout.of(asked.policy.clone()), &asked.conditions()?[..]);
-    let (price, axis) = (asked.machine_hour, &asked.axis()?);
+    let (price, axis) = (asked.machine_hour, &asked.axis(source, &tables.importers)?);
     let sized = |value| asked.sized(&tables.importers, axis, value);
     let large = sized(axis.largest())?;
     let mut loaded = source.load(&large)?;
-    let is_drawn_by_import = loaded.depends_on_seed();
+    let is_drawn_by_load = matches!(axis.knob, Knob::Load(rule) if rule.by == LoadBy::Jobs);
+    let is_drawn_by_import = loaded.depends_on_seed() || is_drawn_by_load;
     let rule = asked.draws.rule(is_drawn_by_import || asked.simulation.options().draws());
     let question = report::SearchQuestion { policy, conditions, axis, price, rule };
     let names = report::columns(&question);

@@ -67,6 +67,11 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
         );
     }
     let loaded = of_first.as_ref().and_then(|samples| Some(&samples.first()?.loaded));
+    if args.flows && loaded.is_some_and(Loaded::draws_flows) {
+        bail!(
+            "--flows: found --load-by jobs, which draws other flows for each seed, expected arrivals or size"
+        );
+    }
     let policies = policies(args, tables, loaded, is_swept)?;
     args.simulation.check_policies(&policies)?;
     input::report_remarks(&policies);

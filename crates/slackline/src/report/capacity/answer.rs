@@ -30,7 +30,9 @@ fn sentence(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
     let Some(value) = found.found else {
         return format!("no {} in {axis} gives {wanted}", what(knob)) + unproven(found);
     };
-    let answer = if knob.is_size() && !conditions.is_empty() {
+    let answer = if knob.is_load() && !conditions.is_empty() {
+        format!("{wanted} {}", up_to(found, asked, value))
+    } else if knob.is_size() && !conditions.is_empty() {
         format!("{} in {axis} with {wanted}", fewest(knob, value))
     } else {
         let with = if conditions.is_empty() { String::new() } else { format!(" of those with {wanted}") };
@@ -61,7 +63,11 @@ fn of_draws(found: &Capacity, asked: &SearchQuestion<'_>, rule: DrawRule) -> Str
         });
         return format!("no {} in {axis} gives {wanted}{largest}", what(knob)) + unproven(found) + &limit;
     };
-    let text = if is_size {
+    let text = if knob.is_load() && !conditions.is_empty() {
+        let above = found.tried.iter().find(|tried| tried.value > answer.value);
+        let above = above.map_or_else(String::new, |above| format!(" (in {} there)", percent(above)));
+        format!("{wanted} {}{above}; {}", up_to(found, asked, answer.value), statement_of(answer, asked))
+    } else if is_size {
         let below = found.tried.iter().rev().find(|tried| tried.value < answer.value);
         let below = below.map_or_else(
             || "; it is the smallest of the range".to_owned(),
@@ -117,6 +123,19 @@ fn listed(values: &[String]) -> String {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
         values => values.concat(),
     }
+}
+
+/// `up to a load of 1.15, not at 1.2`.
+fn up_to(found: &Capacity, asked: &SearchQuestion<'_>, value: f64) -> String {
+    let above = found.tried.iter().find(|tried| tried.value > value);
+    let next = match above {
+        Some(above) => format!(", not at {}", short(above.value)),
+        None => ", the largest that was tried".to_owned(),
+    };
+    let again = found.tried.iter().rev().find(|tried| tried.meets && tried.value > value);
+    let again = again.map_or_else(String::new, |again| format!(" but again at {}", short(again.value)));
+    let (knob, value) = (&asked.axis.knob, short(value));
+    format!("up to a {knob} of {value}{next}{again}")
 }
 
 /// `12 machines are the fewest`, `speed 1.5 is the lowest`.

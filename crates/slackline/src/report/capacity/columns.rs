@@ -59,7 +59,7 @@ pub(crate) fn tried_columns(
         }
     }
     let cost = |figures: &Figures| figures.cost;
-    let is_by_cost = asked.conditions.is_empty() || !asked.axis.knob.is_size();
+    let is_by_cost = asked.conditions.is_empty() || !(asked.axis.knob.is_size() || asked.axis.knob.is_load());
     let rank = if has_draws && is_by_cost { 1 } else { 3 };
     columns.push(Column::numbers("cost", &figure(&cost), Unit::Measure).rank(rank));
     if has_draws {

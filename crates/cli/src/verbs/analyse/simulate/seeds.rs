@@ -69,7 +69,11 @@ impl Further<'_> {
             runs: runs(&all),
             first: seeds.seed(0),
             is_cut: seeds.is_cut(),
-            flows: FlowSeeds::of(self.policy.spec(), &self.loaded.instance, &completions),
+            flows: if self.loaded.draws_flows() {
+                Vec::new()
+            } else {
+                FlowSeeds::of(self.policy.spec(), &self.loaded.instance, &completions)
+            },
         }))
     }
 
@@ -115,7 +119,7 @@ impl AllSeeds {
 
     /// Whether there are enough for the chances of flows.
     pub(super) fn has_chances(&self) -> bool {
-        self.n() >= flow_chances::ENOUGH
+        self.n() >= flow_chances::ENOUGH && !self.flows.is_empty()
     }
 
     fn n(&self) -> usize {

@@ -80,6 +80,8 @@ fn unfit(args: &Simulate) -> Option<(&'static str, &'static str)> {
         Some(("--report, which shows the workload as a whole", "none"))
     } else if args.seeds.seeds.is_some_and(|seeds| seeds > 1) {
         Some(("several --seeds, each of which reads the workload again", "--seeds 1"))
+    } else if args.shape.load.is_some() {
+        Some(("--load, which needs all flows in advance", "none"))
     } else if args.simulation.known_releases {
         Some(("--known-releases, which needs all flows in advance", "none"))
     } else if args.all {
