@@ -67,7 +67,7 @@ pub(crate) struct Shape {
     /// Multiply the load of the workload by F, as in 1.3
     ///
     /// Deadlines stay as they are at a load of 1. What a log recorded was at that load and is left out.
-    #[arg(long, value_name = "F", value_parser = value::load, help_heading = "Workload")]
+    #[arg(long, hide_short_help = true, value_name = "F", value_parser = value::load, help_heading = "Workload")]
     pub(crate) load: Option<f64>,
     /// What changes with --load [default: arrivals; size if times are by the clock]
     ///
