@@ -13,6 +13,7 @@ pub(crate) mod dir_pool;
 pub(crate) mod ending;
 pub mod event;
 pub mod external_runs;
+pub(crate) mod failing;
 pub(crate) mod hosted;
 pub(crate) mod logs;
 pub(crate) mod lost_output;
@@ -263,6 +264,7 @@ pub(crate) struct ProcessEngine {
     due: Vec<Report>,
     open: OpenParts,
     counts: TaskCounts,
+    failing: failing::FailingFlows,
     lost: lost_output::LostOutputs,
     said: logs::StoredLogs,
     handover: Handover,
@@ -307,6 +309,7 @@ impl ProcessEngine {
             coming,
             due: Vec::new(),
             counts: TaskCounts::default(),
+            failing: failing::FailingFlows::default(),
             handover: Handover::default(),
             fatal: None,
             is_stopping: false,
@@ -454,6 +457,7 @@ impl ProcessEngine {
     fn news(&mut self, reports: &mut Vec<Report>) -> Vec<FlowId> {
         self.now = self.clock.now();
         self.see_jump();
+        self.fail_spent();
         reports.append(&mut self.due);
         let Self { coming, work, open, now, clock, .. } = self;
         let is_done = |job: u32| open.parts[job as usize] == 0;

@@ -443,8 +443,43 @@ pub struct RunLimits {
     pub attempts: Option<u16>,
     /// The delay of the next attempt after a failed one, seconds.
     pub retry_delay: Option<f64>,
+    /// The factor on this delay after each further failure; by default 1.
+    pub retry_backoff: Option<f64>,
     /// Exit codes of commands after which there is no other attempt.
     pub no_retry: Vec<u8>,
+    /// What happens to the rest of its flow if it fails.
+    pub failure_policy: Option<FailurePolicy>,
+}
+
+/// What happens to the rest of a flow when a job has failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// Running tasks end, and everything runs that does not depend on the job.
+    #[default]
+    Continue,
+    /// Running tasks end, and no other starts.
+    Finish,
+    /// Running tasks are killed.
+    Stop,
+}
+
+impl FailurePolicy {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Continue, Self::Finish, Self::Stop];
+
+    /// Its name in documents and options.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Continue => "continue",
+            Self::Finish => "finish",
+            Self::Stop => "stop",
+        }
+    }
+
+    /// The one of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    }
 }
 
 /// How map output is transferred to the reduces of commands.

@@ -437,6 +437,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
             }
             self.ledger.absorb(report, self.engine.as_engine(), &mut self.events);
         }
+        self.ledger.fail_spent(self.engine.as_engine(), &mut self.events);
     }
 
     /// Sends the events to the policy, and assigns tasks to free slots.

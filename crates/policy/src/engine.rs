@@ -279,6 +279,14 @@ pub enum Report {
         /// Whether no further attempt can succeed: the flow fails at once, even below the limit on failures.
         is_final: bool,
     },
+    /// The job of a running batch cannot finish: no further task of it starts, nor of jobs that wait for it, nor, with
+    /// `all`, of any job of its flow. Running tasks end, and then the flow fails, when nothing of it can run.
+    JobFailed {
+        /// The batch.
+        row: RowId,
+        /// Whether the other jobs of the flow start no tasks either.
+        all: bool,
+    },
     /// This batch already runs without an order of the driver: the cluster started it, or it started before
     /// the driver did. The answer is a [`Start`] with its name, or [`Order::Refuse`].
     Running(Running),

@@ -36,11 +36,14 @@ struct JobState {
     /// The number of jobs that it still waits for.
     blocked_by: u32,
     done: bool,
+    /// Whether no further task of it starts, because it failed or waits for a job that did.
+    dropped: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowState {
     failed: bool,
+    /// Jobs that are neither done nor dropped.
     jobs_left: u32,
     /// When its first task started.
     started: Option<Time>,
@@ -70,6 +73,8 @@ pub struct State {
     jobs: Table<JobId, JobState>,
     flows: Table<FlowId, FlowState>,
     flows_left: usize,
+    /// Flows with dropped jobs, which fail when nothing of them runs.
+    failing: BTreeSet<FlowId>,
     /// Flows that finished or failed and were not taken yet.
     over: Vec<FlowId>,
     slowstart: f64,
@@ -196,7 +201,8 @@ impl State {
     /// When a flow completed, if it did.
     pub fn completion(&self, flow: FlowId) -> Option<Time> {
         let state = &self.flows[flow];
-        (state.jobs_left == 0).then_some(state.end)
+        let is_done = state.jobs_left == 0 && !state.failed && !self.failing.contains(&flow);
+        is_done.then_some(state.end)
     }
 
     /// When the first task of a flow started, if one did.
@@ -294,7 +300,7 @@ impl State {
         }
         for job in info.jobs() {
             let blocked_by = instance.job(job).after.len() as u32;
-            self.jobs.insert(job, JobState { blocked_by, done: false });
+            self.jobs.insert(job, JobState { blocked_by, ..JobState::default() });
         }
         let jobs_left = info.jobs().len() as u32;
         self.flows.insert(flow, FlowState { jobs_left, ..FlowState::default() });
@@ -380,7 +386,7 @@ impl State {
     fn open_reduce(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
         let info = instance.job(job);
         let Some(reduce) = info.reduce else { return };
-        if self.phases[reduce].ready || self.phases[reduce].is_done() {
+        if self.phases[reduce].ready || self.phases[reduce].is_done() || self.jobs[job].dropped {
             return;
         }
         let needed = |map: PhaseId| {
@@ -549,6 +555,9 @@ impl State {
     fn finish_job(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
         self.jobs[job].done = true;
         events.push(Event::JobDone(job));
+        if self.jobs[job].dropped {
+            return;
+        }
         let info = instance.job(job);
         for &next in &info.before {
             self.jobs[next].blocked_by -= 1;
@@ -558,27 +567,64 @@ impl State {
         }
         let flow = &mut self.flows[info.flow];
         flow.jobs_left -= 1;
-        if flow.jobs_left == 0 {
+        if flow.jobs_left == 0 && !self.failing.contains(&info.flow) {
             self.flows_left -= 1;
             self.over.push(info.flow);
             events.push(Event::FlowDone(info.flow));
         }
     }
 
+    /// No further task of a job starts, nor of jobs that wait for it, nor, with `all`, of any job of its flow.
+    /// Returns the jobs that this stops. O(their phases · log ready phases).
+    pub(crate) fn drop_job(&mut self, instance: &Instance, job: JobId, all: bool) -> Vec<JobId> {
+        let flow = instance.job(job).flow;
+        let (mut left, mut dropped) = (vec![job], Vec::new());
+        if all {
+            left.extend(instance.flow(flow).jobs());
+        }
+        while let Some(job) = left.pop() {
+            let state = &mut self.jobs[job];
+            if state.done || std::mem::replace(&mut state.dropped, true) {
+                continue;
+            }
+            self.flows[flow].jobs_left -= 1;
+            for phase in instance.job(job).phases() {
+                self.close(instance, phase);
+            }
+            left.extend(&instance.job(job).before);
+            dropped.push(job);
+        }
+        self.failing.insert(flow);
+        dropped
+    }
+
+    /// The flows that fail now: nothing of them runs, and all that could has.
+    pub(crate) fn spent(&self, instance: &Instance) -> Vec<FlowId> {
+        let runs = |flow| instance.flow(flow).phases().any(|phase| self.phases[phase].running > 0);
+        let is_spent = |flow: &FlowId| self.flows[*flow].jobs_left == 0 && !runs(*flow);
+        self.failing.iter().copied().filter(is_spent).collect()
+    }
+
+    /// A phase is not ready any more.
+    fn close(&mut self, instance: &Instance, phase: PhaseId) {
+        self.change(instance, phase, |state| state.ready = false);
+        self.unlist(instance, phase);
+        self.early.remove(&phase);
+        self.stopped.remove(&phase);
+        self.touched.push(phase);
+    }
+
     /// A flow fails: none of its phases is ready any more. None of its tasks may be running.
     pub(crate) fn give_up(&mut self, instance: &Instance, flow: FlowId, events: &mut Vec<Event>) {
-        if self.flows[flow].failed || self.flows[flow].jobs_left == 0 {
+        let is_failing = self.failing.remove(&flow);
+        if self.flows[flow].failed || (self.flows[flow].jobs_left == 0 && !is_failing) {
             return;
         }
         self.flows[flow].failed = true;
         self.flows_left -= 1;
         self.over.push(flow);
         for phase in instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases()) {
-            self.change(instance, phase, |state| state.ready = false);
-            self.unlist(instance, phase);
-            self.early.remove(&phase);
-            self.stopped.remove(&phase);
-            self.touched.push(phase);
+            self.close(instance, phase);
         }
         events.push(Event::FlowFailed(flow));
     }

@@ -66,6 +66,10 @@ pub struct Submit {
     /// The schedule of repeated submissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
+    /// The time zone of the schedule, of deadlines by the clock and of dates in parameters, as in `Europe/Berlin`. The
+    /// default is that of `schedule`, then that of the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
     /// An idempotency key of at most 200 bytes. A request with a remembered key of the same user is not
     /// submitted again, so a client can safely retry a request after a lost response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -255,6 +259,10 @@ pub struct Submission {
     /// The reason why there is no prediction. Lists omit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpredicted: Option<String>,
+    /// The time zone of its schedule, its deadlines by the clock and the dates in its parameters. Omitted if it is that
+    /// of a machine without a named zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
     /// The idempotency key of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

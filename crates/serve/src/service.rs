@@ -238,6 +238,7 @@ impl Service {
             timings,
             paths: setup.paths.clone(),
             blocked,
+            zone: setup.zone.clone(),
         };
         let event_loop = EventLoop {
             state,

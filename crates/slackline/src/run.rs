@@ -335,7 +335,7 @@ impl Opener<'_> {
     fn ready_since(&self, started: u64, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
         let since = request.since.map_or(started, |since| since.max(started));
-        let start = clock::local(since);
+        let start = clock::in_zone(since, request.zone.as_deref());
         if let Some(zone) = clock::unknown_zone() {
             sink.note(&Note::UnknownZone(&zone));
         }
@@ -349,6 +349,8 @@ impl Opener<'_> {
             let runs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
             runs.filter_map(|job| job.run.as_mut()).for_each(|run| paths::start_from(run, directory));
         }
+        let runs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs).filter_map(|job| job.run.as_mut());
+        runs.for_each(|run| run.limits.failure_policy = run.limits.failure_policy.or(request.failure_policy));
         let has_start = draft.start.as_ref().is_some_and(|own| *own != start);
         draft.start.get_or_insert(start);
         if !draft.machines.is_empty() {

@@ -5,6 +5,7 @@ use clap::builder::PossibleValue;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use slackline::run::{Backend, EngineEntry, EngineSpec, Engines};
+use slackline_model::draft::FailurePolicy;
 
 use super::declared::{self, DeclaredParam, Table};
 use super::listed::NamedValue;
@@ -157,9 +158,15 @@ mod tests {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct TaskRules {
-    /// Attempts of a task; if the last one fails, its flow fails
+    /// Attempts of a task; if the last one fails, its job fails
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = value::whole::<u16>(1, u16::MAX.into()))]
     pub(crate) attempts: u16,
+    /// What happens to the rest of a flow when a job fails [default: continue]
+    ///
+    /// continue: everything runs that does not depend on the job. finish: running tasks end, and no other starts. stop:
+    /// running tasks are killed. `failure_policy` in the `run` section of a job comes first.
+    #[arg(long, hide_short_help = true, value_name = "POLICY", value_parser = value::failure_policy())]
+    pub(crate) failure_policy: Option<FailurePolicy>,
     /// Fraction of finished maps at which reduces may take slots; 1 for all maps
     #[arg(long, hide_short_help = true, value_name = "F", default_value = "1", value_parser = value::fraction)]
     pub(crate) slowstart: f64,

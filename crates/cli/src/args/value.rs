@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::builder::PossibleValue;
 use slackline::export::charts::{Chart, Size};
 use slackline::import::{CrashAt, KnowledgeOption};
-use slackline_model::draft::Weights;
+use slackline_model::draft::{FailurePolicy, Weights};
 use slackline_model::load::{LOADS, LoadBy};
 use slackline_model::profile::{self, Profile};
 use slackline_model::time::SECONDS_MAX;
@@ -206,6 +206,10 @@ pub(crate) fn combine() -> NamedValue<Combine> {
 
 pub(crate) fn load_by() -> NamedValue<LoadBy> {
     NamedValue::of("change of the load", LoadBy::ALL.map(|by| (by.name(), by)))
+}
+
+pub(crate) fn failure_policy() -> NamedValue<FailurePolicy> {
+    NamedValue::of("failure policy", FailurePolicy::ALL.map(|policy| (policy.name(), policy)))
 }
 
 pub(crate) fn weights() -> NamedValue<Weights> {

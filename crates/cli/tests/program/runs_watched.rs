@@ -375,7 +375,7 @@ jobs = [ { id = "j", run = { mapper = "cat", inputs = ["in.txt"], output = "fine
     let summary = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "1 flow finished, 2 failed failed: etl: job load: command",
-        "no such table slackline logs etl load --state state failed: bi: it reads from etl/load, which failed: ",
+        "no such table slackline logs etl load --state state not finished: clean failed: bi: it reads from etl/load, which failed: ",
         "outputs: fine",
     ] {
         assert!(summary.contains(words), "{words:?} in {}", ran.out);

@@ -265,10 +265,8 @@ impl ProcessEngine {
     /// An attempt failed, and so did the row that the policy started.
     pub(super) fn fail(&mut self, row: RowId, running: &Running, problem: &Problem) {
         let is_final = self.count_failure(running.id, problem.is_final);
-        if is_final {
-            self.coming.fail(&self.work.session.jobs[running.id.job as usize].flow);
-        }
         self.give_up(running, &problem.message, false, is_final);
+        let is_final = is_final && self.job_failed(row, running.id.job);
         self.due.push(Report::Failed { row, at: self.now, is_final });
     }
 
@@ -283,7 +281,7 @@ impl ProcessEngine {
         let failures = self.counts.failures.entry(id).or_default();
         *failures = failures.saturating_add(1);
         let is_final = is_final || *failures >= most;
-        if let Some(delay) = self.work.session.jobs[id.job as usize].limits.retry_delay {
+        if let Some(delay) = self.work.session.jobs[id.job as usize].limits.delay(*failures) {
             self.counts.not_before.insert(id, self.now + Span::from_seconds_nearest(delay));
         }
         is_final

@@ -31,7 +31,7 @@ pub enum RunEvent {
         log: Option<PathBuf>,
         /// Whether another attempt of the task is running, so that this failure does not count.
         other_runs: bool,
-        /// Whether the task is not retried: its flow has failed.
+        /// Whether the task is not retried: its job has failed.
         is_final: bool,
     },
     /// An attempt was stopped.
@@ -50,6 +50,8 @@ pub enum RunEvent {
     },
     /// A flow fails before its start: a job of another flow, whose output it reads, can never finish.
     FlowBlocked { flow: String, missing_job: u32 },
+    /// A flow has failed: a job of it failed, and nothing of it runs any more.
+    FlowFailed { flow: String },
     /// A machine is gone; its tasks restart elsewhere.
     MachineDown { machine: String, reason: String },
     /// A machine is back, or has joined.

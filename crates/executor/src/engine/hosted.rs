@@ -60,9 +60,8 @@ impl ProcessEngine {
     pub(crate) fn begin_task(&mut self, row: RowId, id: TaskId, slot: u32, is_held: bool) {
         // While it was quiet, its clock was not updated.
         self.now = self.clock.now();
-        let is_final = self.coming.has_failed(&self.work.session.jobs[id.job as usize].flow);
-        if is_final || self.fatal.is_some() {
-            return self.due.push(Report::Failed { row, at: self.now, is_final });
+        if self.refuses(row, id.job) {
+            return;
         }
         self.start_task(row, id, slot, is_held);
     }
@@ -94,8 +93,10 @@ impl ProcessEngine {
         self.now = self.clock.now();
         let Some(running) = self.handover.attempts.remove(&number) else {
             self.handover.promised.remove(&number);
-            let is_final = self.coming.has_failed(&self.work.session.jobs[id.job as usize].flow);
-            return self.due.push(Report::Failed { row, at: self.now, is_final });
+            if !self.refuses(row, id.job) {
+                self.due.push(Report::Failed { row, at: self.now, is_final: false });
+            }
+            return;
         };
         self.keep(row, running);
         if let Some(report) = self.handover.ended.remove(&number) {

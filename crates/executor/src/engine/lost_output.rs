@@ -351,7 +351,8 @@ impl ProcessEngine {
         }
         let TaskId { job, phase, task } = running.id;
         let message = format!("{} {task}, whose output was lost, cannot rerun", phase.name());
-        self.coming.fail(&self.work.session.jobs[job as usize].flow);
+        let flow = self.work.session.jobs[job as usize].flow.clone();
+        self.flow_failed(&flow);
         let rows = self.attempts.running.iter().filter(|(_, r)| r.id.job == job && r.stage != Stage::Gone);
         for row in rows.map(|(&row, _)| row).collect::<Vec<_>>() {
             let Some(mut other) = self.attempts.running.remove(&row) else { continue };

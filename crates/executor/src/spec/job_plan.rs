@@ -262,14 +262,16 @@ fn shuffle_of(run: &RunDraft, reducers: u32) -> Shuffle {
 
 /// The limits of a job's attempts.
 fn limits_of(run: &RunDraft) -> Limits {
-    let RunLimits { memory, processors, timeout, attempts, retry_delay, no_retry } = &run.limits;
+    let RunLimits { memory, processors, timeout, attempts, no_retry, failure_policy, .. } = &run.limits;
     Limits {
         memory: *memory,
         processors: *processors,
         timeout: *timeout,
         attempts: *attempts,
-        retry_delay: *retry_delay,
+        retry_delay: run.limits.retry_delay,
+        retry_backoff: run.limits.retry_backoff,
         no_retry: no_retry.clone(),
+        failure_policy: failure_policy.unwrap_or_default(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use jiff::tz::TimeZone;
 use slackline::run::{Deadline, TimeSpec, set_deadlines};
 use slackline::trace::{
     ImportOptions, ImportedWorkload, Importers, Parameters, SourceMap, TraceError, read_workload,
@@ -124,7 +125,7 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
 /// Parses a flow file whose times count from `since`. Returns also the error of a deadline of the submission
 /// that had passed at `since`. Such a deadline is set to `since`.
 fn read(submit: &Submit, since: WallTime) -> Result<(ImportedWorkload, Option<String>), String> {
-    let start = clock::local(since.0);
+    let start = clock::in_zone(since.0, submit.zone.as_deref());
     let options =
         ImportOptions::new(Importers::default()).starting(start.clone()).with_parameters(parameters(submit)?);
     let read = read_workload(file_of(submit), submit.document.as_bytes(), None, &options);
@@ -148,7 +149,13 @@ pub fn flows(draft: &Draft) -> impl Iterator<Item = FlowDraft> {
 ///
 /// # Errors
 /// The errors of the file, with their lines.
-pub fn check(submit: Submit, user: &str, now: WallTime) -> Result<(SubmissionSpec, Option<String>), String> {
+pub fn check(
+    mut submit: Submit,
+    user: &str,
+    now: WallTime,
+    here: &TimeZone,
+) -> Result<(SubmissionSpec, Option<String>), String> {
+    submit.zone = zone_of(&submit, here)?;
     // A schedule fills its time conversions only at a submission. Here they stay unchanged.
     let (ImportedWorkload { draft, source, .. }, passed) = read(&submit, now)?;
     check_parts(&submit, &draft, &source)?;
@@ -158,12 +165,30 @@ pub fn check(submit: Submit, user: &str, now: WallTime) -> Result<(SubmissionSpe
         user: user.to_owned(),
         since: now,
         recurrence: None,
+        runs_all: false,
         due: None,
         draft: OnceLock::new(),
     };
     let draft = wanted.keep(draft);
     wanted.due = wanted.first_of(&draft);
     Ok((wanted, passed))
+}
+
+/// The one zone of all times of a submission; `None` for that of this machine, if it has no name.
+fn zone_of(submit: &Submit, here: &TimeZone) -> Result<Option<String>, String> {
+    let of_schedule = submit.schedule.as_ref().and_then(|schedule| schedule.zone.as_ref());
+    if let (Some(zone), Some(other)) = (&submit.zone, of_schedule)
+        && zone != other
+    {
+        return Err(format!(
+            "zone: found {zone} with the zone {other} of the schedule, expected one of them"
+        ));
+    }
+    let Some(zone) = submit.zone.as_ref().or(of_schedule) else {
+        return Ok(here.iana_name().map(str::to_owned));
+    };
+    TimeZone::get(zone).map_err(|_| format!("zone: found {zone:?}, expected one such as Europe/Berlin"))?;
+    Ok(Some(zone.clone()))
 }
 
 fn check_parts(submit: &Submit, draft: &Draft, source: &SourceMap) -> Result<(), String> {
@@ -280,7 +305,7 @@ jobs = [
     }
 
     fn check(submit: &Submit, now: WallTime) -> Result<(SubmissionSpec, Option<String>), String> {
-        super::check(submit.clone(), "anna", now)
+        super::check(submit.clone(), "anna", now, &TimeZone::UTC)
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
+use jiff::tz::TimeZone;
 use slackline_model::WallTime;
 use slackline_task::base::clock::ClockReading;
 use tokio::sync::{broadcast, oneshot};
@@ -66,6 +67,8 @@ pub struct ServiceHandle {
     pub(crate) timings: Timings,
     pub(crate) paths: ServicePaths,
     pub(crate) blocked: Blockage,
+    /// The time zone of submissions that name none.
+    pub(crate) zone: TimeZone,
 }
 
 /// Histograms of durations.
@@ -169,7 +172,8 @@ impl ServiceHandle {
     /// # Errors
     /// The errors of the file, with their lines.
     pub fn submission(&self, principal: &Principal, submit: Submit) -> Result<Command, Refusal> {
-        let (wanted, passed) = check(submit, &principal.name, self.now()).map_err(Refusal::invalid)?;
+        let (wanted, passed) =
+            check(submit, &principal.name, self.now(), &self.zone).map_err(Refusal::invalid)?;
         Ok(Command::Submit { wanted: Box::new(wanted), passed })
     }
 
@@ -181,7 +185,8 @@ impl ServiceHandle {
         let release =
             of.flows.iter().filter(|flow| change.flow.as_ref().is_none_or(|name| *name == flow.flow));
         let release = release.map(|flow| flow.release).min().unwrap_or(of.submitted);
-        let deadline = change.deadline.as_deref().map(|when| deadline(when, release, self.now()));
+        let deadline =
+            change.deadline.as_deref().map(|when| deadline(when, release, self.now(), of.zone.as_deref()));
         let deadline = deadline.transpose().map_err(Refusal::invalid)?;
         Ok(Command::Change { number, change, deadline })
     }

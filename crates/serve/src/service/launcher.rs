@@ -131,8 +131,13 @@ impl Launcher {
         request.deadlines = deadlines(submit.deadlines.iter()).map_err(invalid)?;
         request.slowstart = setup.slowstart;
         request.attempts_max = setup.attempts_max;
+        request.failure_policy = setup.failure_policy;
         request.directory = submit.directory.as_ref().map(PathBuf::from);
         request.since = Some(wanted.since.0);
+        request.zone.clone_from(&submit.zone);
+        if wanted.runs_all {
+            request.start_time(wanted.since)?;
+        }
         request.past = Some(lock(&self.past).clone());
         request.owner = Some(wanted.user.clone());
         request.beside_others = Some(lock(&self.machines).clone());

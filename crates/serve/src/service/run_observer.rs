@@ -148,7 +148,8 @@ impl Watch {
             | RunEvent::TaskFinished { .. }
             | RunEvent::AttemptFailed { .. }
             | RunEvent::OutputLost { .. }
-            | RunEvent::FlowBlocked { .. } => {}
+            | RunEvent::FlowBlocked { .. }
+            | RunEvent::FlowFailed { .. } => {}
             // Other events change neither tasks nor flows.
             _ => return,
         }

@@ -3,6 +3,7 @@
 use slackline::PolicySpec;
 use slackline::report::headline;
 use slackline::run::EngineSpec;
+use slackline_model::draft::FailurePolicy;
 use slackline_model::{Combine, Metric, Objective};
 
 use crate::service::hooks::Hooks;
@@ -27,6 +28,8 @@ pub struct Setup {
     pub slowstart: f64,
     /// The most attempts of a task whose job sets no limit.
     pub attempts_max: u16,
+    /// What happens to the rest of a flow when a job has failed that sets nothing.
+    pub failure_policy: Option<FailurePolicy>,
     pub limits: Limits,
     /// The receivers of alerts.
     pub hooks: Hooks,

@@ -1,12 +1,13 @@
 //! Cron expressions (five fields) in a time zone: each time occurs exactly once.
 //!
-//! A time that daylight saving time skips is moved later by the length of the gap. Of a time that occurs
-//! twice, the first counts. So every date has all its times, once each.
+//! Fixed times of day: one that daylight saving time skips comes at the end of the gap, and of one that occurs twice
+//! the first counts. So every date has all its times, once each. With `*` or a step in the minute or the hour, times
+//! come by elapsed time, as in Vixie cron: also through an hour that occurs twice, and none in a gap.
 
 use cronexpr::{Crontab, MakeTimestamp};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use slackline_model::WallTime;
 
 use crate::api::Schedule;
@@ -15,11 +16,16 @@ use crate::{SECOND, timestamp, wall_time};
 /// No daylight saving change is larger.
 const CHANGE_MOST: u64 = 3 * 3600 * SECOND;
 
+/// A schedule such as 29 February has a time within this number of changes of the clock.
+const CHANGES_MOST: usize = 1_000;
+
 #[derive(Clone, Debug)]
 pub struct Times {
     /// Times without a zone, represented in UTC.
     crontab: Crontab,
     zone: TimeZone,
+    /// Whether times come by elapsed time, and not at fixed times of day.
+    is_elapsed: bool,
 }
 
 impl Times {
@@ -47,7 +53,8 @@ impl Times {
                 "schedule: found {cron:?}, expected minute, hour, day of month, month and day of week: {what}"
             )
         })?;
-        let times = Self { crontab, zone };
+        let is_elapsed = cron.split_whitespace().take(2).any(|field| field.contains(['*', '/']));
+        let times = Self { crontab, zone, is_elapsed };
         if times.after(WallTime::default()).is_none() {
             return Err(format!("schedule: found {cron:?}, which matches no date"));
         }
@@ -58,6 +65,9 @@ impl Times {
     pub fn after(&self, at: WallTime) -> Option<WallTime> {
         #[cfg(test)]
         SEARCHES.with(|searches| searches.set(searches.get() + 1));
+        if self.is_elapsed {
+            return self.after_elapsed(at);
+        }
         let mut wall = self.wall(at);
         let before = at.earlier_by(CHANGE_MOST);
         if self.zone.to_offset(timestamp(before)) != self.zone.to_offset(timestamp(at)) {
@@ -70,6 +80,29 @@ impl Times {
             let next = wall_time(self.instant(wall)?);
             if next > at {
                 return Some(next);
+            }
+        }
+        None
+    }
+
+    /// The first time after a moment, where the clock of the zone runs on through its changes. O(changes of the clock
+    /// until then).
+    fn after_elapsed(&self, at: WallTime) -> Option<WallTime> {
+        let mut wall = self.wall(at);
+        let mut from = timestamp(at);
+        for _ in 0..CHANGES_MOST {
+            let offset = self.zone.to_offset(from);
+            let change = self.zone.following(from).next().map(|change| change.timestamp());
+            let next = self.next_on_wall(wall).and_then(|next| offset.to_timestamp(next).ok());
+            match (next, change) {
+                (Some(next), None) => return Some(wall_time(next)),
+                (Some(next), Some(change)) if next < change => return Some(wall_time(next)),
+                (_, Some(change)) => {
+                    // The first local time after the change counts too.
+                    from = change;
+                    wall = self.zone.to_datetime(change).checked_sub(jiff::Span::new().seconds(1)).ok()?;
+                }
+                (None, None) => return None,
             }
         }
         None
@@ -106,8 +139,15 @@ impl Times {
         self.crontab.find_next(MakeTimestamp(as_utc)).ok().map(|next| next.datetime())
     }
 
+    /// When a fixed time of day comes.
     fn instant(&self, wall: DateTime) -> Option<Timestamp> {
-        self.zone.to_ambiguous_zoned(wall).compatible().ok().map(|zoned| zoned.timestamp())
+        let ambiguous = self.zone.to_ambiguous_zoned(wall);
+        if let AmbiguousOffset::Gap { before, .. } = ambiguous.offset() {
+            // As the clock before the gap would read it, it is after the change.
+            let skipped = before.to_timestamp(wall).ok()?;
+            return self.zone.preceding(skipped).next().map(|change| change.timestamp());
+        }
+        ambiguous.compatible().ok().map(|zoned| zoned.timestamp())
     }
 
     /// Fills strftime conversions in a text with a moment, in the zone of the schedule.
@@ -160,23 +200,35 @@ mod tests {
     }
 
     #[test]
-    fn times_are_those_of_a_search_that_begins_hours_before() {
-        let slow = |times: &Times, at: WallTime| {
-            let mut wall = times.wall(at).checked_sub(jiff::Span::new().hours(3)).unwrap();
-            loop {
-                wall = times.next_on_wall(wall)?;
-                let next = wall_time(times.instant(wall)?);
-                if next > at {
-                    return Some(next);
-                }
-            }
+    fn times_are_those_of_a_search_minute_by_minute() {
+        let minute = 60 * SECOND;
+        let matches = |times: &Times, wall: DateTime| {
+            let before = wall.checked_sub(jiff::Span::new().seconds(1)).unwrap();
+            times.next_on_wall(before) == Some(wall)
         };
-        for cron in ["* * * * *", "*/20 * * * *", "30 0,2,3 * * *", "0 0 29 2 *"] {
+        // Elapsed times: the minutes whose local time matches. Fixed times: also the end of a gap in which one was, and
+        // the second occurrence of a local time never.
+        let is_time = |times: &Times, at: WallTime| {
+            let wall = times.wall(at);
+            if times.is_elapsed {
+                return matches(times, wall);
+            }
+            let earlier = times.wall(at.earlier_by(minute));
+            let skipped = (1..=180).map(|k| earlier.checked_add(jiff::Span::new().minutes(k)).unwrap());
+            let mut skipped = skipped.take_while(|skipped| *skipped < wall);
+            let is_second = (1..=180).any(|k| times.wall(at.earlier_by(k * minute)) == wall);
+            !is_second && matches(times, wall) || skipped.any(|skipped| matches(times, skipped))
+        };
+        let slow = |times: &Times, at: WallTime| {
+            let first = WallTime(at.0 / minute * minute);
+            (1..100_000).map(|k| first + k * minute).find(|&at| is_time(times, at))
+        };
+        for cron in ["* * * * *", "*/20 * * * *", "30 0,2,3 * * *", "15 2 * * *", "30 */2 * * *"] {
             for zone in ["Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Africa/Casablanca"] {
                 let times = times(cron, zone);
                 for start in ["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z", "2026-04-04T10:00:00Z"] {
-                    for step in 0..200 {
-                        let at = at(start) + step * 7 * 61 * SECOND;
+                    for step in 0..60 {
+                        let at = at(start) + step * 23 * 61 * SECOND;
                         assert_eq!(times.after(at), slow(&times, at), "{cron} {zone} {}", timestamp(at));
                     }
                 }
@@ -207,10 +259,10 @@ mod tests {
     #[test]
     fn a_night_is_every_night_also_when_clocks_are_put_forward_or_back() {
         let two = times("30 2 * * *", "Europe/Berlin");
-        // 29 March 2026 has no 02:30; the time moves to 03:30.
+        // 29 March 2026 has no 02:30; the next valid instant is 03:00.
         assert_eq!(
             next(&two, "2026-03-27T12:00:00Z", 4),
-            ["2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z", "2026-03-31T00:30:00Z",]
+            ["2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z", "2026-03-31T00:30:00Z",]
         );
         // 25 October has 02:30 twice; only the first counts.
         assert_eq!(
@@ -229,15 +281,30 @@ mod tests {
     }
 
     #[test]
-    fn every_quarter_of_an_hour_over_a_year_comes_once_on_each_clock() {
-        let quarters = times("*/15 * * * *", "Europe/Berlin");
-        let (mut now, mut count) = (at("2026-01-01T00:00:00Z"), 0);
-        while let Some(next) = quarters.after(now).filter(|&next| next <= at("2027-01-01T00:00:00Z")) {
-            assert!(next > now);
-            (now, count) = (next, count + 1);
+    fn every_quarter_of_an_hour_comes_through_all_changes_of_the_clock() {
+        for zone in ["Europe/Berlin", "Australia/Lord_Howe", "UTC"] {
+            let quarters = times("*/15 * * * *", zone);
+            let (mut now, mut count) = (at("2026-01-01T00:00:00Z"), 0);
+            while let Some(next) = quarters.after(now).filter(|&next| next <= at("2027-01-01T00:00:00Z")) {
+                assert_eq!(next.since(now), 15 * 60 * SECOND, "{zone} {}", timestamp(next));
+                (now, count) = (next, count + 1);
+            }
+            assert_eq!(count, 365 * 96, "{zone}");
         }
-        // The repeated hour counts once, and the times of the skipped hour coincide with those of the next.
-        assert_eq!(count, 365 * 96 - 4);
+    }
+
+    #[test]
+    fn a_fixed_time_comes_on_every_day_of_a_year_once() {
+        for (zone, cron) in [("Europe/Berlin", "30 2 * * *"), ("Australia/Lord_Howe", "15 2 * * *")] {
+            let nights = times(cron, zone);
+            let (mut now, mut days) = (at("2025-12-31T12:00:00Z"), std::collections::BTreeSet::new());
+            let mut count = 0;
+            while let Some(next) = nights.after(now).filter(|&next| next < at("2026-12-31T12:00:00Z")) {
+                days.insert(nights.wall(next).date());
+                (now, count) = (next, count + 1);
+            }
+            assert_eq!((count, days.len()), (365, 365), "{zone}");
+        }
     }
 
     #[test]

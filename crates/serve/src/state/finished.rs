@@ -112,6 +112,7 @@ pub(super) fn listed(one: &Submission) -> Submission {
         prediction: None,
         unpredicted: None,
         missing: None,
+        zone: one.zone.clone(),
         key: one.key.clone(),
         ..*one
     }
@@ -148,6 +149,7 @@ mod tests {
             prediction: None,
             unpredicted: None,
             missing: None,
+            zone: None,
             key: None,
         }
     }

@@ -25,6 +25,9 @@ pub struct SubmissionSpec {
     /// The name of the schedule, if a schedule submitted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recurrence: Option<String>,
+    /// Whether all its jobs run, also those that an earlier run has done: it is a run of a schedule.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_all: bool,
     /// The first deadline of its flows, if its file was read and has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<WallTime>,

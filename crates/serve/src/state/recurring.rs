@@ -28,7 +28,8 @@ impl RecurringSubmission {
     /// The schedule or its time zone is invalid.
     fn new(recurring: ScheduleRecord, zone: &jiff::tz::TimeZone) -> Result<Self, String> {
         let schedule = recurring.submit.schedule.clone().ok_or("found no schedule")?;
-        let times = Times::new(&schedule, zone)?;
+        let zone_of_all = recurring.submit.zone.as_ref().or(schedule.zone.as_ref()).cloned();
+        let times = Times::new(&api::Schedule { zone: zone_of_all, ..schedule }, zone)?;
         let next = times.after(recurring.handled);
         Ok(Self { recurring, times, next })
     }
@@ -100,6 +101,7 @@ impl RecurringSubmission {
             user: user.clone(),
             since: at,
             recurrence: Some(name.clone()),
+            runs_all: true,
             // The file has not been read for this time.
             due: None,
             draft: OnceLock::new(),

@@ -198,10 +198,13 @@ impl ServiceState {
                 let job = &mut flow.jobs[index];
                 job.failed_attempts += 1;
                 let message = format!("job {}: {} {}: {message}", job.job, task.phase.name(), task.task);
-                if is_final && !flow.state.is_over() {
-                    let flow = flow.flow.clone();
-                    self.fail_flow(number, &flow, message);
+                if is_final && !flow.state.is_over() && flow.cause.is_none() {
+                    flow.cause = Some(message);
                 }
+            }
+            RunEvent::FlowFailed { flow } => {
+                let cause = self.flow(number, &flow).and_then(|progress| progress.cause.clone());
+                self.fail_flow(number, &flow, cause.unwrap_or_default());
             }
             RunEvent::OutputLost { tasks, .. } => {
                 let Some(&first) = tasks.first() else { return };

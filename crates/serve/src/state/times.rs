@@ -9,15 +9,15 @@ use slackline_task::base::clock;
 use crate::{timestamp, wall_time};
 
 /// Parses a deadline: a duration after `after`, the first such time of day after it, or a date and time.
-/// Clock times without a zone are in the time zone of this machine. The deadline has to be in the future: a
+/// Clock times without a zone are in `zone`, by default that of this machine. The deadline has to be in the future: a
 /// deadline that has passed is a mistake of the user.
 ///
 /// # Errors
 /// The value found, and the value expected.
-pub fn deadline(text: &str, after: Timestamp, now: WallTime) -> Result<WallTime, String> {
+pub fn deadline(text: &str, after: Timestamp, now: WallTime, zone: Option<&str>) -> Result<WallTime, String> {
     let wrong = |expected: &str| format!("deadline: found {text:?}, expected {expected}");
     let when = TimeSpec::parse_option(text).map_err(|expected| wrong(&expected))?;
-    let start = clock::local(wall_time(after).0);
+    let start = clock::in_zone(wall_time(after).0, zone);
     if matches!(when, TimeSpec::Seconds(seconds) if seconds < 0.0) {
         return Err(wrong("a duration that is not negative"));
     }
@@ -50,7 +50,7 @@ mod tests {
 
     fn at(text: &str, now: &str) -> Result<String, String> {
         let [release, now] = ["2026-03-01T10:00:00Z", now].map(|at| at.parse::<Timestamp>().unwrap());
-        deadline(text, release, wall_time(now)).map(|at| timestamp(at).to_string())
+        deadline(text, release, wall_time(now), None).map(|at| timestamp(at).to_string())
     }
 
     #[test]

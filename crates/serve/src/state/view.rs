@@ -123,6 +123,7 @@ impl Entry {
             prediction: prediction.clone().filter(|_| is_whole),
             unpredicted: None,
             missing: None,
+            zone: wanted.submit.zone.clone(),
             key: wanted.key().cloned(),
         }
     }

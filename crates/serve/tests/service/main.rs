@@ -77,6 +77,7 @@ fn setup(dir: &Path) -> Setup {
         combine: Combine::Sum,
         slowstart: 1.0,
         attempts_max: 2,
+        failure_policy: None,
         limits: Limits::default(),
         hooks: Hooks::default(),
         says: std::sync::Arc::new(|_| ()),

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::store::journal::Setup;
-use slackline_model::draft::MachineDraft;
-use slackline_model::{Combine, Draft, Metric, TimeSpec};
+use slackline_model::draft::{FailurePolicy, MachineDraft};
+use slackline_model::{Combine, Draft, Metric, TimeSpec, WallTime};
 use slackline_trace::{Importers, Parameters, sha256};
 
 use super::policy::Setting;
-use super::{Backend, DeadlineError};
+use super::{Backend, DeadlineError, RunError};
 use crate::policy_spec::PolicySpec;
 
 /// The request of a run: the flow file, the policy, and the directory of its state.
@@ -40,6 +40,8 @@ pub struct Request {
     pub slowstart: f64,
     /// The number of failures of a task after which its flow fails.
     pub attempts_max: u16,
+    /// What happens to the rest of a flow when a job has failed that does not say it itself.
+    pub failure_policy: Option<FailurePolicy>,
     /// The state directory of the run.
     pub state: PathBuf,
     /// The history: a store of the durations of jobs in earlier runs. Created if it does not exist.
@@ -51,6 +53,10 @@ pub struct Request {
     /// The start, microseconds since 1970; by default now. For a resumed run: the time from which deadlines
     /// count, by default the start of the run.
     pub since: Option<u64>,
+    /// The time zone of times of day, such as `Europe/Berlin`; by default that of this machine.
+    pub zone: Option<String>,
+    /// The time of a schedule that the run is for.
+    pub scheduled: Option<WallTime>,
     /// The durations of jobs in earlier runs, instead of the history file.
     pub past: Option<Arc<JobHistory>>,
     /// The owner of the flows, if several users share a history. Records are stored under the owner, and
@@ -60,6 +66,9 @@ pub struct Request {
     /// has its own engine.
     pub beside_others: Option<Vec<MachineDraft>>,
 }
+
+/// The option that records the time of a schedule, microseconds since 1970.
+const SCHEDULED: &str = "scheduled";
 
 /// A deadline of a flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,15 +99,29 @@ impl Request {
             deadlines: Vec::new(),
             slowstart: 1.0,
             attempts_max: slackline_policy::driver::ATTEMPTS_MAX,
+            failure_policy: None,
             state: state.into(),
             history: None,
             choices: Choices::default(),
             directory: None,
             since: None,
+            zone: None,
+            scheduled: None,
             past: None,
             owner: None,
             beside_others: None,
         }
+    }
+
+    /// The run is for this time of a schedule: all its jobs run, unless the last run was for the same time.
+    ///
+    /// # Errors
+    /// A state directory that cannot be read.
+    pub fn start_time(&mut self, at: WallTime) -> Result<(), RunError> {
+        let last = super::look(&self.state)?.and_then(|last| last.head.setup.options.get(SCHEDULED).cloned());
+        self.choices.again = last.as_deref() != Some(&*at.0.to_string());
+        self.scheduled = Some(at);
+        Ok(())
     }
 
     /// The last component of the name.
@@ -118,6 +141,7 @@ impl Request {
         options.extend(description.profile.map(|profile| ("profile".to_owned(), profile.to_string())));
         options.extend(self.parameters.options());
         options.extend(self.metric.map(|metric| ("metric".to_owned(), metric.to_string())));
+        options.extend(self.scheduled.map(|at| (SCHEDULED.to_owned(), at.0.to_string())));
         options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
         let here = self.directory.clone().or_else(|| std::env::current_dir().ok());
         let directory = here.map_or_else(String::new, |path| path.display().to_string());

@@ -228,6 +228,16 @@ pub fn local(micros: u64) -> Start {
     moment.unwrap_or(Timestamp::MAX).to_zoned(zone).into()
 }
 
+/// The moment that number of microseconds after 1970 in a time zone by its name, such as `Europe/Berlin`; in that of
+/// this machine if there is no name, or no zone of that name.
+pub fn in_zone(micros: u64, zone: Option<&str>) -> Start {
+    let moment = i64::try_from(micros).ok().and_then(|micros| Timestamp::from_microsecond(micros).ok());
+    match zone.and_then(|zone| TimeZone::get(zone).ok()) {
+        Some(zone) => moment.unwrap_or(Timestamp::MAX).to_zoned(zone).into(),
+        None => local(micros),
+    }
+}
+
 /// The name of this machine's time zone in the environment (`TZ`), if the zone is unknown: then [`local`]
 /// uses UTC.
 pub fn unknown_zone() -> Option<String> {

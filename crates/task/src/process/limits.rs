@@ -2,6 +2,11 @@
 
 use std::num::NonZeroUsize;
 
+use slackline_model::draft::FailurePolicy;
+
+/// The longest delay that a backoff leads to, seconds: a day.
+const DELAY_MAX: f64 = 86_400.0;
+
 /// The settings of a job for its attempts. A missing one has the value of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
@@ -13,12 +18,16 @@ pub struct Limits {
     pub processors: Option<u32>,
     /// Seconds after which an attempt is killed and counts as failed.
     pub timeout: Option<f64>,
-    /// Number of failures of a task after which its flow has failed.
+    /// Number of failures of a task after which its job has failed.
     pub attempts: Option<u16>,
     /// Seconds from a failure to the next attempt of the task, which keeps its slot meanwhile.
     pub retry_delay: Option<f64>,
+    /// The factor on this delay after each further failure.
+    pub retry_backoff: Option<f64>,
     /// Exit codes of commands after which the task is not retried.
     pub no_retry: Vec<u8>,
+    /// What happens to the rest of the flow if the job fails.
+    pub failure_policy: FailurePolicy,
 }
 
 impl Limits {
@@ -35,6 +44,14 @@ impl Limits {
             mib(asked),
             has >> 20
         ))
+    }
+
+    /// The delay of the next attempt of a task that has failed so often, seconds: at most a day, or the delay after
+    /// the first failure if that is longer.
+    pub fn delay(&self, failures: u16) -> Option<f64> {
+        let first = self.retry_delay?;
+        let factor = self.retry_backoff.unwrap_or(1.0).powi(i32::from(failures.saturating_sub(1)));
+        Some((first * factor).min(first.max(DELAY_MAX)))
     }
 
     /// The resources of an attempt.
@@ -117,6 +134,17 @@ mod tests {
             of_memory.starts_with("each attempt needs 8193 MiB of memory, but this machine has 8192 MiB")
         );
         assert_eq!(asks(Some(u64::MAX), None).too_large(Capacity { memory: None, ..MACHINE }), None);
+    }
+
+    #[test]
+    fn delays_grow_by_the_backoff_up_to_a_day() {
+        let limits =
+            |delay, backoff| Limits { retry_delay: Some(delay), retry_backoff: backoff, ..Limits::default() };
+        let delays = |limits: Limits| [1, 2, 3, 60_000].map(|failures| limits.delay(failures).unwrap());
+        assert_eq!(delays(limits(30.0, None)), [30.0; 4]);
+        assert_eq!(delays(limits(30.0, Some(2.0))), [30.0, 60.0, 120.0, 86_400.0]);
+        assert_eq!(delays(limits(1e5, Some(2.0))), [1e5; 4]);
+        assert_eq!(Limits::default().delay(1), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use slackline_executor::run::opening::{Needs, Opening};
 use slackline_executor::spec::fault::Fault;
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::spec::resolve::{InputRules, ResolvedWorkload, resolve};
-use slackline_model::draft::MachineDraft;
+use slackline_model::draft::{FailurePolicy, MachineDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::profile::HADOOP;
 use slackline_model::{Draft, Profile, shell};
@@ -262,6 +262,12 @@ fn unsupported_jobs(workload: &Draft) -> Vec<Fault> {
             };
             if run.shuffle.total_order {
                 fault("total_order", job_spec::NO_TOTAL_ORDER);
+            }
+            if run.limits.failure_policy.is_some_and(|policy| policy != FailurePolicy::Stop) {
+                fault(
+                    "failure_policy",
+                    "found another than stop, expected stop: on Hadoop a failed job ends its flow",
+                );
             }
             if run.output.is_none() {
                 fault("output", "missing, expected a directory that the cluster can access");

@@ -421,6 +421,7 @@ impl Run {
         request.deadlines.clone_from(&self.deadline);
         request.slowstart = self.tasks.slowstart;
         request.attempts_max = self.tasks.attempts;
+        request.failure_policy = self.tasks.failure_policy;
         request.history.clone_from(&self.history);
         request.choices = self.choice.choices();
         request

@@ -325,6 +325,7 @@ impl Serve {
             combine: self.combine,
             slowstart: self.tasks.slowstart,
             attempts_max: self.tasks.attempts,
+            failure_policy: self.tasks.failure_policy,
             limits,
             hooks: self.hooks()?,
             zone,

@@ -129,8 +129,8 @@ struct ScheduleFlags {
     /// Submit it at these times: minute, hour, day of month, month, day of week
     #[arg(long, value_name = "CRON")]
     schedule: Option<String>,
-    /// Time zone of --schedule [default: that of the service]
-    #[arg(long, hide_short_help = true, value_name = "ZONE", requires = "schedule")]
+    /// Time zone of --schedule, --deadline and --set [default: that of the service]
+    #[arg(long, hide_short_help = true, value_name = "ZONE")]
     zone: Option<String>,
     /// Which times to submit that the service missed while it was down
     ///
@@ -457,6 +457,7 @@ impl Submit {
             overlap: self.overlap,
             when: self.when.clone(),
             when_inputs: self.when_inputs,
+            zone: self.recurrence.zone.clone(),
             schedule,
             key: self.key.clone(),
         })

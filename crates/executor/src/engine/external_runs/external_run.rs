@@ -241,6 +241,10 @@ impl ExternalRun {
         on_event(now, &RunEvent::AttemptRecorded(Box::new(attempt)));
         let (message, log, other_runs) = (message.to_owned(), None, false);
         on_event(now, &RunEvent::AttemptFailed { task: id, message, log, other_runs, is_final });
+        if is_final {
+            let flow = self.session.jobs[id.job as usize].flow.clone();
+            on_event(now, &RunEvent::FlowFailed { flow });
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ mod kind;
 mod tests;
 mod values;
 
-use slackline_model::draft::{RunDraft, RunLimits, RunSetting, RunShuffle, RunWork};
+use slackline_model::draft::{FailurePolicy, RunDraft, RunLimits, RunSetting, RunShuffle, RunWork};
 
 use super::wire;
 use crate::reading::sizes::Size;
@@ -51,7 +51,9 @@ pub(super) fn to_run(run: wire::Run) -> Result<RunDraft, Fault> {
             timeout: run.timeout.map(|Duration(seconds)| seconds),
             attempts: run.attempts,
             retry_delay: run.retry_delay.map(|Duration(seconds)| seconds),
+            retry_backoff: run.retry_backoff,
             no_retry: run.no_retry,
+            failure_policy: run.failure_policy.as_deref().and_then(FailurePolicy::from_name),
         },
         shuffle: RunShuffle {
             key_fields: run.key_fields,
@@ -84,7 +86,9 @@ pub(super) fn from_run(run: &RunDraft) -> wire::Run {
         timeout: limits.timeout.map(Duration),
         attempts: limits.attempts,
         retry_delay: limits.retry_delay.map(Duration),
+        retry_backoff: limits.retry_backoff,
         no_retry: limits.no_retry,
+        failure_policy: limits.failure_policy.map(|policy| policy.name().to_owned()),
         key_fields: shuffle.key_fields,
         separator: shuffle.separator,
         partition_fields: shuffle.partition_fields,

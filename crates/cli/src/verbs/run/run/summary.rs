@@ -52,7 +52,23 @@ fn failure(record: &RunRecord<'_>, flow: &str, state: &Path, view: &View) -> Str
     };
     let named =
         if of == flow { format!("job {job}") } else { format!("it reads from {of}/{job}, which failed") };
-    with_command(&format!("failed: {flow}: {named}: {reason}"), &["logs", &of, &job], state, view)
+    let line = format!("failed: {flow}: {named}: {reason}");
+    with_command(&line, &["logs", &of, &job], state, view)
+        + &fitted(&unfinished(record, flow, &job), view.width)
+}
+
+/// The other jobs of a failed flow that have not finished.
+fn unfinished(record: &RunRecord<'_>, flow: &str, failed: &str) -> String {
+    let jobs = record.workload.flows.iter().flat_map(|of| of.jobs.iter().map(move |job| (&of.id, &job.id)));
+    let figures = JobFigures::all(record.workload, record.attempts);
+    let is_open = |((of, job), figures): ((&String, &String), &JobFigures)| {
+        (of == flow && job != failed && !figures.is_done()).then(|| job.clone())
+    };
+    let open: Vec<String> = jobs.zip(&figures).filter_map(is_open).collect();
+    let more = open.len().saturating_sub(OUTPUTS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let shown = &open[..open.len().min(OUTPUTS)];
+    if shown.is_empty() { String::new() } else { format!("  not finished: {}{more}\n", shown.join(", ")) }
 }
 
 /// The outputs of finished jobs.

@@ -93,6 +93,8 @@ pub(super) fn check(kind: Kind, run: &wire::Run) -> Result<(), Fault> {
         ("processors", run.processors.is_some(), tasks),
         ("timeout", run.timeout.is_some(), tasks),
         ("retry_delay", run.retry_delay.is_some(), tasks),
+        ("retry_backoff", run.retry_backoff.is_some(), tasks),
+        ("failure_policy", run.failure_policy.is_some(), tasks),
         ("no_retry", !run.no_retry.is_empty(), shell),
         ("key_fields", run.key_fields.is_some(), reduces),
         ("separator", run.separator.is_some(), reduces),

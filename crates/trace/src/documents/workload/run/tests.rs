@@ -1,7 +1,7 @@
 //! Sections that are read and written back, and refused ones.
 
 use slackline_model::Instance;
-use slackline_model::draft::{RunDraft, RunLimits, RunSetting, RunShuffle, RunWork};
+use slackline_model::draft::{FailurePolicy, RunDraft, RunLimits, RunSetting, RunShuffle, RunWork};
 
 use crate::{Format, ImportOptions, read_workload, write_workload};
 
@@ -62,7 +62,7 @@ fn a_job_says_its_environment_limits_shuffle_and_compression() {
     let run = read(
         "mapper = 'cat', reducer = 'uniq', inputs = ['x'], output = 'y', reducers = 3, \
          env = { LANG = 'C', N = 3, EMPTY = '' }, cwd = 'work', shell = 'bash -o pipefail', files = ['a.py'], \
-         memory = '512MiB', processors = 2, timeout = '10m', attempts = 5, retry_delay = 1.5, no_retry = [2, 255], \
+         memory = '512MiB', processors = 2, timeout = '10m', attempts = 5, retry_delay = 1.5, retry_backoff = 2, failure_policy = 'finish', no_retry = [2, 255], \
          key_fields = 2, separator = ',', partition_fields = 1, order = ['1', '2nr'], \
          compress_shuffle = 'lz4', compress = 'zstd'",
     );
@@ -82,7 +82,9 @@ fn a_job_says_its_environment_limits_shuffle_and_compression() {
             timeout: Some(600.0),
             attempts: Some(5),
             retry_delay: Some(1.5),
+            retry_backoff: Some(2.0),
             no_retry: vec![2, 255],
+            failure_policy: Some(FailurePolicy::Finish),
         },
         shuffle: RunShuffle {
             key_fields: Some(2),

@@ -1,5 +1,6 @@
 //! Checks the values of a `run` section.
 
+use slackline_model::draft::FailurePolicy;
 use slackline_model::names::unknown;
 
 use super::{Fault, fault};
@@ -94,6 +95,19 @@ fn limits(run: &wire::Run) -> Result<(), Fault> {
     }
     if let Some(found) = seconds(run.retry_delay).filter(|&s| !(s.is_finite() && s >= 0.0)) {
         return fault(".retry_delay", format!("found {found}, expected a duration such as 30s"));
+    }
+    if let Some(found) = run.retry_backoff.filter(|factor| !(1.0..=100.0).contains(factor)) {
+        return fault(".retry_backoff", format!("found {found}, expected a factor from 1 to 100 such as 2"));
+    }
+    if run.retry_backoff.is_some() && run.retry_delay.is_none() {
+        return fault(
+            ".retry_backoff",
+            "found it without `retry_delay`, expected retry_delay = \"30s\" as well",
+        );
+    }
+    if let Some(found) = run.failure_policy.as_deref().filter(|name| FailurePolicy::from_name(name).is_none())
+    {
+        return fault(".failure_policy", format!("found {found:?}, expected continue, finish or stop"));
     }
     match run.no_retry.iter().position(|&code| code == 0) {
         Some(k) => {

@@ -88,10 +88,19 @@ pub(crate) struct Run {
     /// Pause before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) retry_delay: Option<Duration>,
+    /// Factor on this pause after each further failure, up to a day; by default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1, max = 100)))]
+    pub(crate) retry_backoff: Option<f64>,
     /// Exit codes of commands that are not retried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(inner(range(min = 1))))]
     pub(crate) no_retry: Vec<u8>,
+    /// What happens to the rest of the flow if the job fails: continue (jobs that do not depend on it run), finish
+    /// (running tasks end) or stop (running tasks are killed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("enum" = ["continue", "finish", "stop", null])))]
+    pub(crate) failure_policy: Option<String>,
     /// Number of fields at the start of a line that form its key; by default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
