@@ -168,9 +168,9 @@ impl Service {
         now: ClockReading,
     ) -> Result<Self, StartError> {
         let is_over = Arc::new(AtomicBool::new(false));
-        let (messages, received) = channel::<Message>();
-        let events_to = messages.clone();
-        let tell: Tell = Arc::new(move |event| drop(events_to.send(Message::Event(event))));
+        let (questions, received) = channel::<Message>();
+        let to = questions.clone();
+        let tell: Tell = Arc::new(move |event| drop(to.send(Message::Event(event))));
         let history = HistoryStore::new(&setup.paths.history())?;
         let past: Past = Arc::new(Mutex::new(Arc::new(history.latest()?)));
         let (errands, to_open) = channel();
@@ -197,9 +197,9 @@ impl Service {
         let openers = openers.map_err(StartError::Engine)?;
         let (blocked, over) = (Blockage::default(), is_over.clone());
         let watchdog =
-            Watchdog { blocked: blocked.clone(), log: setup.warns.clone(), messages: messages.clone() };
+            Watchdog { blocked: blocked.clone(), log: setup.warns.clone(), messages: questions.clone() };
         spawn("watchdog", Box::new(move || watchdog.work(&over, &openers)))?;
-        let writer = Writer { store, paths: setup.paths.clone(), messages: messages.clone() };
+        let writer = Writer { store, paths: setup.paths.clone(), messages: questions.clone() };
         spawn("writer", Box::new(move || writer.work(&to_write)))?;
         let (timings, objective) = (Timings::default(), setup.objective());
         let forecast = run::Forecaster::new(setup.policy.clone(), Vec::new(), objective, setup.slowstart);
@@ -208,9 +208,9 @@ impl Service {
         let to_state = tell.clone();
         spawn("forecaster", Box::new(move || forecaster.work(&to_look, &*to_state)))?;
         let (detached, known) = (DetachedRuns::default(), lock(&past).clone());
-        let finalizer = Finalizer::new(history, past, detached.clone(), messages.clone());
+        let finalizer = Finalizer::new(history, past, detached.clone(), questions.clone());
         spawn("finalizer", Box::new(move || finalizer.work(&to_close)))?;
-        let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), messages.clone());
+        let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), questions.clone());
         let failed = move |alert: &Alert, problem: String| {
             let message = format!("alert {} of {} was not sent: {problem}", alert.kind.name(), alert.number);
             let _ = failed.send(Message::Happened("alert_failed", message));
@@ -231,15 +231,9 @@ impl Service {
         let scheduler = Scheduler::start(setup, state.began(), now, known, backend, ports);
         let scheduler = scheduler.map_err(StartError::Engine)?;
         let events = Events::default();
-        let handle = ServiceHandle {
-            questions: messages,
-            events: events.clone(),
-            recent,
-            timings,
-            paths: setup.paths.clone(),
-            blocked,
-            zone: setup.zone.clone(),
-        };
+        let (paths, zone) = (setup.paths.clone(), setup.zone.clone());
+        let handle =
+            ServiceHandle { questions, events: events.clone(), recent, timings, paths, blocked, zone };
         let event_loop = EventLoop {
             state,
             writes,

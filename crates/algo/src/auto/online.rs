@@ -65,8 +65,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
 };
 
 const PAGE: &[&str] = &[
-    "When a flow has arrived or two have ended, and several phases want the free slots, auto decides on an order of the active flows. It \
-     orders them by each rule of the policy `rule` and simulates the tasks of each order, so it estimates when every flow completes. The \
+    "When a flow arrives, and several phases want the free slots, auto decides on an order of the active flows. It orders them by each rule of the policy `rule` and simulates the tasks of each order, so it estimates when every flow completes. The \
      order in force, with new flows inserted by its rule, stays unless another is estimated to cost at least 0.5 % less. From the best \
      order, a search moves one flow after another at random and keeps each move that lowers the cost. Free slots follow the order until \
      the next decision.",
@@ -74,12 +73,13 @@ const PAGE: &[&str] = &[
      their due dates. Map slots and reduce slots: the jobs of a flow are also tried in Johnson's order, a short map phase before much other \
      work first. Machines of mixed speed: the fastest free slots are used first, and a slow one stays free if the faster ones would finish the \
      rest of the phase before it finished one task.",
-    "effort=E bounds the work of all decisions to a multiple of the work of assigning slots; it is counted and not timed, so a run is \
+    "ends=yes: auto decides also when two flows have ended and none has arrived.",
+    "effort=E: the work of all decisions is at most a multiple of the work of assigning slots; it is counted and not timed, so a run is \
      reproducible. With effort=0, and where nothing is left, the order is that of the rule for the metric: slope for linear costs, atc for \
      tardiness, moore for the number of late flows, due for a maximum. The same rule alone is followed while recent phases took on average \
      20 % more or less than estimated, or nothing is known of a quarter of the active phases.",
-    "wait=K: a flow whose response time reaches K times its estimated run time on an empty cluster goes before all others. headroom=yes: \
-     tasks longer than the median run time of the last 100 flows leave a share of the slots free, the one that would have cost least for \
+    "wait=K: a flow whose response time reaches K times its estimated run time on an empty cluster goes before all others.",
+    "headroom=yes: tasks longer than the median run time of the last 100 flows leave a share of the slots free, the one that would have cost least for \
      these flows.",
 ];
 

@@ -93,17 +93,11 @@ impl Times {
         for _ in 0..CHANGES_MOST {
             let offset = self.zone.to_offset(from);
             let change = self.zone.following(from).next().map(|change| change.timestamp());
-            let next = self.next_on_wall(wall).and_then(|next| offset.to_timestamp(next).ok());
-            match (next, change) {
-                (Some(next), None) => return Some(wall_time(next)),
-                (Some(next), Some(change)) if next < change => return Some(wall_time(next)),
-                (_, Some(change)) => {
-                    // The first local time after the change counts too.
-                    from = change;
-                    wall = self.zone.to_datetime(change).checked_sub(jiff::Span::new().seconds(1)).ok()?;
-                }
-                (None, None) => return None,
-            }
+            let next = offset.to_timestamp(self.next_on_wall(wall)?).ok()?;
+            let Some(change) = change.filter(|&change| change <= next) else { return Some(wall_time(next)) };
+            // The first local time after the change counts too.
+            from = change;
+            wall = self.zone.to_datetime(change).checked_sub(jiff::Span::new().seconds(1)).ok()?;
         }
         None
     }

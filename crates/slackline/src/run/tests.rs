@@ -107,7 +107,7 @@ fn a_run_says_the_choices_of_its_policy_since_its_last_start() {
     assert!(before.iter().all(|choice| choice.by.is_some()), "{before:?}");
     let (run, ..) = gone(&fake, auto());
     let outcome = run.outcome().unwrap();
-    assert!(!outcome.meta.choices.is_empty(), "what is left is decided on again");
+    assert!(outcome.meta.choices.is_empty(), "the rest needs no order, and earlier choices are not repeated");
     let written = fs::read(&outcome.schedule_file).unwrap();
     let (_, read) = slackline_trace::read_schedule("s.json", &written, &outcome.instance).unwrap();
     assert_eq!(read.choices, outcome.meta.choices);

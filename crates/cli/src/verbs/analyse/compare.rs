@@ -61,17 +61,10 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let mut of_first = Some(samples.of(&sources[0], &shapes[0], seeds.seed(0))?);
     let is_drawn = |samples: &Vec<Sample>| samples.iter().any(|sample| sample.loaded.depends_on_seed());
     let is_random = args.simulation.options().draws() || of_first.as_ref().is_some_and(is_drawn);
-    if args.flows && !is_random {
-        bail!(
-            "--flows: found nothing random, so each flow has one completion, which `slackline simulate` shows"
-        );
+    if args.flows {
+        refuse_flows(is_random, of_first.iter().flatten())?;
     }
     let loaded = of_first.as_ref().and_then(|samples| Some(&samples.first()?.loaded));
-    if args.flows && loaded.is_some_and(Loaded::draws_flows) {
-        bail!(
-            "--flows: found --load-by jobs, which draws other flows for each seed, expected arrivals or size"
-        );
-    }
     let policies = policies(args, tables, loaded, is_swept)?;
     args.simulation.check_policies(&policies)?;
     input::report_remarks(&policies);
@@ -132,6 +125,21 @@ fn refuse_without_groups(by: &str, rounds: &[Round], workload: &str) -> anyhow::
     let has_groups = |figures: &Figures| figures.groups.iter().any(|group| group.by == by);
     if ran().next().is_some() && !ran().any(has_groups) {
         bail!("--by: found {by}, which no flow of {workload} has");
+    }
+    Ok(())
+}
+
+/// Refuses the chances of flows where each flow has one completion, or each seed other flows.
+fn refuse_flows<'a>(is_random: bool, mut samples: impl Iterator<Item = &'a Sample>) -> anyhow::Result<()> {
+    if !is_random {
+        bail!(
+            "--flows: found nothing random, so each flow has one completion, which `slackline simulate` shows"
+        );
+    }
+    if samples.any(|sample| sample.loaded.draws_flows()) {
+        bail!(
+            "--flows: found --load-by jobs, which draws other flows for each seed, expected arrivals or size"
+        );
     }
     Ok(())
 }

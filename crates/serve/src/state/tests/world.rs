@@ -38,7 +38,7 @@ pub(super) fn sent_with(
 ) -> Command {
     let name = submit.name.clone().unwrap_or_else(|| name.to_owned());
     let (user, since, recurrence, due, draft) = (String::new(), START, None, None, OnceLock::new());
-    let mut wanted = SubmissionSpec { submit, name, user, since, recurrence, due, draft };
+    let mut wanted = SubmissionSpec { submit, name, user, since, recurrence, runs_all: false, due, draft };
     change(&mut wanted);
     Command::Submit { wanted: Box::new(wanted), passed: None }
 }
@@ -354,6 +354,10 @@ impl World {
         let (task, log, other_runs) = (map(job), None, false);
         let event = RunEvent::AttemptFailed { task, message, log, other_runs, is_final };
         self.apply_event(StateEvent::Run { number, event });
+        if is_final {
+            let event = RunEvent::FlowFailed { flow: "f".to_owned() };
+            self.apply_event(StateEvent::Run { number, event });
+        }
     }
 
     /// Returns a run.

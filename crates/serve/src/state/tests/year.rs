@@ -70,8 +70,9 @@ impl Engine {
     }
 }
 
-/// The expected times of a schedule, found minute by minute in local time. A skipped time counts at the
-/// change of the clock, and a repeated time counts once, the first time.
+/// The expected times of a schedule, found minute by minute. Fixed times of day: in local time; a skipped time counts
+/// at the end of the gap, and a repeated time counts once, the first time. With `*` in the minute or hour: in elapsed
+/// time.
 fn expected(cron: &str, from: WallTime, until: WallTime) -> Vec<WallTime> {
     let fields: Vec<&str> = cron.split(' ').collect();
     let is_in = |field: &str, value: i8| match (field, field.split_once('-')) {
@@ -79,16 +80,29 @@ fn expected(cron: &str, from: WallTime, until: WallTime) -> Vec<WallTime> {
         (_, Some((least, most))) => (least.parse::<i8>().unwrap()..=most.parse().unwrap()).contains(&value),
         _ => field.parse() == Ok(value),
     };
+    let matches = |wall: jiff::civil::DateTime| {
+        let weekday = wall.weekday().to_sunday_zero_offset();
+        let values = [wall.minute(), wall.hour(), wall.day(), wall.month(), weekday];
+        fields.iter().zip(values).all(|(field, value)| is_in(field, value))
+    };
     let zone = jiff::tz::TimeZone::get(ZONE).unwrap();
+    if fields[..2].contains(&"*") {
+        let minute = minutes(1);
+        let first = WallTime(from.0 / minute * minute);
+        let all = (1..).map(|k| first + k * minute).take_while(|&at| at <= until);
+        return all.filter(|&at| matches(timestamp(at).to_zoned(zone.clone()).datetime())).collect();
+    }
     let mut wall = timestamp(from.earlier_by(DAY)).to_zoned(zone.clone()).datetime();
     wall = wall.with().second(0).subsec_nanosecond(0).build().unwrap();
     let mut times = Vec::new();
     while times.last().is_none_or(|&at| at < until) {
         wall = wall.checked_add(jiff::Span::new().minutes(1)).unwrap();
-        let weekday = wall.weekday().to_sunday_zero_offset();
-        let values = [wall.minute(), wall.hour(), wall.day(), wall.month(), weekday];
-        if fields.iter().zip(values).all(|(field, value)| is_in(field, value)) {
-            let at = zone.to_ambiguous_zoned(wall).compatible().unwrap().timestamp();
+        if matches(wall) {
+            let ambiguous = zone.to_ambiguous_zoned(wall);
+            let at = ambiguous.clone().compatible().unwrap().timestamp();
+            let is_skipped = matches!(ambiguous.offset(), jiff::tz::AmbiguousOffset::Gap { .. });
+            // The gap is an hour, and `compatible` moves by it.
+            let at = if is_skipped { zone.preceding(at).next().unwrap().timestamp() } else { at };
             times.push(crate::wall_time(at));
         }
     }
