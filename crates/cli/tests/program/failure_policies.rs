@@ -97,7 +97,9 @@ jobs = [{ id = "read", run = { command = "cat > /dev/null; echo read", inputs = 
 fn reduces_that_wait_for_a_failed_map_end() {
     let dir = scratch("failure-policy-reduces");
     let inputs: Vec<String> = (0..4).map(|k| text(&dir.join(format!("in-{k}"))).to_owned()).collect();
-    inputs.iter().for_each(|name| std::fs::write(name, "a\nb\n").unwrap());
+    for name in &inputs {
+        std::fs::write(name, "a\nb\n").unwrap();
+    }
     std::fs::write(&inputs[3], "fail\n").unwrap();
     // The reduce takes its slot after the first map, and would wait for ever for the one that fails.
     let mapper = "while read x; do sleep 0.1; test $x = fail && exit 4; echo $x; done";
