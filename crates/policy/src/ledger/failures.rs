@@ -1,4 +1,4 @@
-//! Jobs that fail while the rest of their flow goes on.
+//! Jobs that fail while the rest of their flow continues.
 
 use super::Ledger;
 use crate::engine::{Engine, RowId};
