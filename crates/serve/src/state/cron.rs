@@ -221,8 +221,8 @@ mod tests {
             for zone in ["Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Africa/Casablanca"] {
                 let times = times(cron, zone);
                 for start in ["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z", "2026-04-04T10:00:00Z"] {
-                    for step in 0..60 {
-                        let at = at(start) + step * 23 * 61 * SECOND;
+                    for step in 0..6 {
+                        let at = at(start) + step * 181 * 61 * SECOND;
                         assert_eq!(times.after(at), slow(&times, at), "{cron} {zone} {}", timestamp(at));
                     }
                 }
