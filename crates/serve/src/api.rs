@@ -27,7 +27,7 @@ pub struct Submit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The name of the submission. Only one submission of a name runs at a time, and a later one reuses its
-    /// outputs. The default is the file name, with the values of `parameters`.
+    /// outputs; `overlap` has exceptions. The default is the file name, with the values of `parameters`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The working directory of commands, and the base of relative paths. It has to be absolute. The default
@@ -63,6 +63,12 @@ pub struct Submit {
     /// Whether the submission waits until its own inputs exist.
     #[serde(default)]
     pub when_inputs: bool,
+    /// How long the submission waits for files, seconds. Then it fails. The default is a day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_for: Option<f64>,
+    /// How long the files must not have changed before it starts, seconds. The default is 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_still: Option<f64>,
     /// The schedule of repeated submissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
@@ -101,8 +107,10 @@ pub enum IfLate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// Wait until the other has finished.
+    /// Run beside the other if both are times of a schedule that read and write paths of their own; otherwise wait.
     #[default]
+    Apart,
+    /// Wait until the other has finished.
     Wait,
     /// Skip the new submission.
     Skip,
@@ -111,7 +119,7 @@ pub enum Overlap {
 }
 
 /// The schedule of repeated submissions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
     /// A cron expression: minute, hour, day of month, month, day of week, as in `0 2 * * 1-5`.
@@ -130,9 +138,10 @@ pub struct Schedule {
 pub enum CatchUp {
     /// Skip all missed times.
     None,
-    /// Submit the last missed time.
+    /// Submit the latest missed time.
     #[default]
-    Last,
+    #[serde(alias = "last")]
+    Latest,
     /// Submit each missed time.
     All,
 }
@@ -263,6 +272,10 @@ pub struct Submission {
     /// of a machine without a named zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+    /// The name of its state directory below that of its schedule, if it is a time of a schedule that reads and writes
+    /// paths of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_state: Option<String>,
     /// The idempotency key of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

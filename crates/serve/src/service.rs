@@ -22,6 +22,7 @@ pub mod handle;
 pub mod hooks;
 pub mod launcher;
 pub mod message;
+mod own_paths;
 pub mod paths;
 pub mod pending_view;
 pub mod run_observer;
@@ -61,6 +62,7 @@ use crate::service::store::Store;
 use crate::service::watchdog::{Blockage, Watchdog};
 use crate::service::writer::{Write, Writer};
 use crate::state::record::Record;
+use crate::state::series::RunKey;
 use crate::state::{Answer, Effect, HealthProblem, Refusal, RefusalKind, ServiceState, Transition, WorkItem};
 
 /// How long the stop waits for the last records, and then for the other threads.
@@ -364,10 +366,10 @@ impl EventLoop {
         }
         let mut batch = std::mem::take(&mut self.next);
         let name = |effect: &Effect| match effect {
-            Effect::Forget { name, at } => Some((*at, name.clone())),
+            Effect::Forget { key, at } => Some((*at, key.clone())),
             _ => None,
         };
-        let forgotten: Vec<(WallTime, String)> = batch.out.effects.iter().filter_map(name).collect();
+        let forgotten: Vec<(WallTime, RunKey)> = batch.out.effects.iter().filter_map(name).collect();
         if batch.out.records.is_empty() && forgotten.is_empty() {
             return self.finish(batch);
         }

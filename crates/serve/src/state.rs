@@ -20,6 +20,7 @@ mod clock;
 mod commands;
 pub mod cron;
 mod deadlines;
+mod files;
 mod finished;
 mod forecasts;
 mod progress;
@@ -28,6 +29,7 @@ pub mod record;
 mod recurring;
 mod replay;
 mod running;
+pub mod series;
 mod submissions;
 #[cfg(test)]
 mod tests;
@@ -36,7 +38,7 @@ mod usage;
 mod view;
 mod wait_reasons;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -60,6 +62,7 @@ use finished::FinishedSubmissions;
 use forecasts::Forecasts;
 use queue::Queue;
 use recurring::RecurringSubmission;
+use series::{RunKey, Series};
 use submissions::Entry;
 use usage::Usage;
 
@@ -134,7 +137,7 @@ pub enum WorkItem {
     /// Look up the inputs of a submission and open its run. The event is [`StateEvent::Opened`] or
     /// [`StateEvent::NotOpened`].
     Open(u64, Arc<SubmissionSpec>),
-    /// Check whether the files that a submission waits for exist. The event is [`StateEvent::Files`].
+    /// Look at the files that a submission waits for. The event is [`StateEvent::Files`].
     Look(u64, Arc<SubmissionSpec>),
     /// Read the first deadline of a queued submission from its file. The event is [`StateEvent::Read`].
     Read(u64, Arc<SubmissionSpec>),
@@ -166,10 +169,10 @@ pub enum Effect {
         /// The submission. `None`: update the forecasts of all flows.
         number: Option<u64>,
     },
-    /// No submission or schedule of this name is left. Move its state directory aside;
+    /// No submission or schedule with this state directory is left. Move the directory aside;
     /// [`WorkItem::RemoveAside`] removes it a day later.
     Forget {
-        name: String,
+        key: RunKey,
         /// The time of the move, by the age clock.
         at: WallTime,
     },
@@ -189,7 +192,7 @@ impl Effect {
 const LATE: u64 = 60 * SECOND;
 
 /// The interval between two checks for the files that submissions wait for.
-const LOOK_EVERY: u64 = 2 * SECOND;
+const LOOK_EVERY: u64 = SECOND;
 
 /// The interval between two searches for finished submissions to forget.
 const PURGE_EVERY: u64 = 60 * SECOND;
@@ -221,8 +224,7 @@ struct Submissions {
     /// The unfinished submissions.
     open: BTreeMap<u64, Entry>,
     queue: Queue,
-    /// The unfinished submissions of each name, the oldest first.
-    series: BTreeMap<String, VecDeque<u64>>,
+    series: Series,
     /// Submissions of schedules whose files have not been read yet.
     unread: Vec<u64>,
     /// Submissions by user and idempotency key.
@@ -236,7 +238,7 @@ impl Submissions {
             next: 1,
             open: BTreeMap::new(),
             queue: Queue::default(),
-            series: BTreeMap::new(),
+            series: Series::default(),
             unread: Vec::new(),
             keys: BTreeMap::new(),
             finished: FinishedSubmissions::new(now),
@@ -386,21 +388,23 @@ impl ServiceState {
         self.alerts.forget(least);
         self.usage.forget(self.clock.elapsed());
         let Submissions { finished, keys, series, .. } = &mut self.submissions;
-        let mut names = BTreeSet::new();
+        let mut unused = BTreeSet::new();
         while finished.len() > remembered || finished.first().is_some_and(|ended| ended < least) {
             let Some(ended) = finished.pop() else { break };
+            unused.insert(RunKey::of_shown(&ended));
             if let Some(key) = ended.key {
                 keys.remove(&(ended.user, key));
             }
-            names.insert(ended.name);
         }
-        // A state directory stays while another submission or schedule has its name.
-        names.retain(|name| !series.contains_key(name) && !self.schedules.contains_key(name));
-        if !names.is_empty() {
+        // A state directory stays while another submission or schedule uses it.
+        unused.retain(|key| {
+            !series.has(key) && (key.time.is_some() || !self.schedules.contains_key(&key.name))
+        });
+        if !unused.is_empty() {
             for ended in finished.iter() {
-                names.remove(&ended.name);
+                unused.remove(&RunKey::of_shown(ended));
             }
         }
-        self.out.effects.extend(names.into_iter().map(|name| Effect::Forget { name, at }));
+        self.out.effects.extend(unused.into_iter().map(|key| Effect::Forget { key, at }));
     }
 }

@@ -14,6 +14,7 @@ use slackline_model::{FlowId, Instance, JobId, PhaseKind, WallTime};
 
 use crate::api::{self, Explanation, FlowStatus, State, Submission};
 use crate::service::handle::ServiceHandle;
+use crate::state::series::RunKey;
 use crate::state::{Filter, Refusal, RefusalKind};
 use crate::{SECOND, timestamp};
 
@@ -179,7 +180,8 @@ impl ServiceHandle {
         let refused = |message| Refusal::new(RefusalKind::Conflict, message);
         let number = shown.number;
         let found = if has_begun(shown) {
-            look(&self.paths.run(&shown.name)).map_err(|error| Refusal::invalid(error.to_string()))?
+            look(&self.paths.run(&RunKey::of_shown(shown)))
+                .map_err(|error| Refusal::invalid(error.to_string()))?
         } else {
             None
         };
@@ -187,7 +189,7 @@ impl ServiceHandle {
             found.ok_or_else(|| refused(format!("{number} has not started, so it has no attempts")))?;
         let name = Some(shown.name.clone());
         let all = self.list(Filter { name, most: 4 * BESIDE, ..Filter::default() })?;
-        match latest(&all).get(shown.name.as_str()) {
+        match latest(&all).get(&RunKey::of_shown(shown)) {
             Some(&later) if later > number => Err(refused(format!(
                 "the attempts of {number} are not available any more: {later}, which has the same name, has started since"
             ))),
@@ -207,10 +209,10 @@ impl ServiceHandle {
         };
         let mut looks = vec![(shown.number.to_string(), as_now(own, shown))];
         for other in all.iter().filter(was_there).take(BESIDE) {
-            // The state directory of a name belongs to its latest submission.
+            // A state directory belongs to its latest submission.
             if other.number != shown.number
-                && latest.get(other.name.as_str()) == Some(&other.number)
-                && let Ok(Some(look)) = look(&self.paths.run(&other.name))
+                && latest.get(&RunKey::of_shown(other)) == Some(&other.number)
+                && let Ok(Some(look)) = look(&self.paths.run(&RunKey::of_shown(other)))
             {
                 looks.extend(distinct(look, other, &all));
             }
@@ -309,11 +311,11 @@ fn has_begun(one: &Submission) -> bool {
     one.flows.iter().any(|flow| flow.tasks > 0)
 }
 
-/// The latest started submission of each name, which owns the state directory.
-fn latest(all: &[Submission]) -> BTreeMap<&str, u64> {
+/// The latest started submission of each state directory, which owns it.
+fn latest(all: &[Submission]) -> BTreeMap<RunKey, u64> {
     let mut latest = BTreeMap::new();
     for one in all.iter().filter(|one| has_begun(one)) {
-        let number = latest.entry(one.name.as_str()).or_insert(one.number);
+        let number = latest.entry(RunKey::of_shown(one)).or_insert(one.number);
         *number = one.number.max(*number);
     }
     latest

@@ -14,8 +14,11 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft, RunDraft, TasksDraft};
 use slackline_model::{Draft, Instance, WallTime, shell};
 use slackline_task::base::clock;
+use slackline_task::input::pattern;
 
-use crate::api::Submit;
+use crate::api::{Schedule, Submit};
+use crate::service::own_paths::own_by;
+use crate::state::cron::Times;
 use crate::state::record::SubmissionSpec;
 
 /// The file name in messages if the request has none.
@@ -26,6 +29,9 @@ const FLOWS: usize = 10_000;
 
 /// The most flows of a parsed file that is kept. Held submissions of larger files would fill the memory.
 const KEPT: usize = 1_000;
+
+/// The longest time limit for files, seconds: 30 days.
+const WHEN_MOST: f64 = 2_592_000.0;
 
 /// The file name in messages.
 pub fn file_of(submit: &Submit) -> &str {
@@ -124,7 +130,7 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
 
 /// Parses a flow file whose times count from `since`. Returns also the error of a deadline of the submission
 /// that had passed at `since`. Such a deadline is set to `since`.
-fn read(submit: &Submit, since: WallTime) -> Result<(ImportedWorkload, Option<String>), String> {
+pub(super) fn read(submit: &Submit, since: WallTime) -> Result<(ImportedWorkload, Option<String>), String> {
     let start = clock::in_zone(since.0, submit.zone.as_deref());
     let options =
         ImportOptions::new(Importers::default()).starting(start.clone()).with_parameters(parameters(submit)?);
@@ -159,6 +165,12 @@ pub fn check(
     // A schedule fills its time conversions only at a submission. Here they stay unchanged.
     let (ImportedWorkload { draft, source, .. }, passed) = read(&submit, now)?;
     check_parts(&submit, &draft, &source)?;
+    let times = submit.schedule.as_ref().map(|schedule| {
+        let zone = submit.zone.clone();
+        Times::new(&Schedule { zone, ..schedule.clone() }, here)
+    });
+    // The state machine reports a schedule without times.
+    let own_by = times.and_then(Result::ok).map(|times| own_by(&submit, &times)).unwrap_or_default();
     let mut wanted = SubmissionSpec {
         name: submit.name.clone().unwrap_or_else(|| usual_name(&submit)),
         submit,
@@ -166,6 +178,7 @@ pub fn check(
         since: now,
         recurrence: None,
         runs_all: false,
+        own_by,
         due: None,
         draft: OnceLock::new(),
     };
@@ -209,6 +222,11 @@ fn check_parts(submit: &Submit, draft: &Draft, source: &SourceMap) -> Result<(),
     }
     if let Some(found) = submit.directory.as_ref().filter(|directory| !Path::new(directory).is_absolute()) {
         return Err(format!("directory: found {found}, expected an absolute path"));
+    }
+    for (name, seconds) in [("when_for", submit.when_for), ("when_still", submit.when_still)] {
+        if let Some(found) = seconds.filter(|seconds| !(0.0..=WHEN_MOST).contains(seconds)) {
+            return Err(format!("{name}: found {found}, expected seconds from 0 to {WHEN_MOST}"));
+        }
     }
     for pattern in &submit.when {
         shell::check_path(pattern)
@@ -275,9 +293,15 @@ fn usual_name(submit: &Submit) -> String {
     format!("{file}[{}]", values.join(","))
 }
 
+/// A digest of the files that match patterns, which changes when one of them does.
+///
+/// # Errors
 /// The first pattern without a matching file.
-pub fn missing(patterns: &[String]) -> Option<&String> {
-    patterns.iter().find(|pattern| !slackline_task::input::pattern::is_there(pattern))
+pub fn look(patterns: &[String]) -> Result<u64, String> {
+    patterns.iter().try_fold(0_u64, |sum, pattern| match pattern::stamp(pattern) {
+        Some(stamp) => Ok(sum.wrapping_mul(31).wrapping_add(stamp)),
+        None => Err(pattern.clone()),
+    })
 }
 
 #[cfg(test)]
@@ -286,7 +310,7 @@ mod tests {
 
     use super::*;
     use crate::SECOND;
-    use crate::api::{CatchUp, Schedule};
+    use crate::api::CatchUp;
 
     const FLOW: &str = r#"
 slackline = 1
@@ -371,12 +395,12 @@ jobs = [
         let submit = Submit { directory, when: vec!["ready*".into()], when_inputs: true, ..submit() };
         let patterns = check(&submit, WallTime(0)).unwrap().0.awaited().unwrap();
         assert_eq!(patterns.len(), 2);
-        assert_eq!(missing(&patterns), Some(&patterns[0]));
+        assert_eq!(look(&patterns), Err(patterns[0].clone()));
         std::fs::write(dir.path().join("ready.mark"), "").unwrap();
-        assert_eq!(missing(&patterns), Some(&patterns[1]));
+        assert_eq!(look(&patterns), Err(patterns[1].clone()));
         std::fs::create_dir_all(dir.path().join("in/none")).unwrap();
         std::fs::write(dir.path().join("in/none/x.txt"), "x").unwrap();
-        assert_eq!((missing(&patterns), missing(&[])), (None, None));
+        assert!(look(&patterns).is_ok() && look(&[]).is_ok());
     }
 
     #[test]
@@ -411,7 +435,7 @@ jobs = [
 
     #[test]
     fn a_recurring_submission_has_no_deadline_at_one_time() {
-        let schedule = Schedule { cron: "0 3 * * *".into(), zone: None, catch_up: CatchUp::Last };
+        let schedule = Schedule { cron: "0 3 * * *".into(), zone: None, catch_up: CatchUp::Latest };
         let deadline = |when: &str| {
             let deadlines = [("f".to_owned(), when.to_owned())].into();
             let submit = Submit { deadlines, schedule: Some(schedule.clone()), ..submit() };

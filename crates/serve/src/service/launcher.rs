@@ -21,10 +21,11 @@ use slackline_task::base::files;
 
 use crate::api::{Job, Phase};
 use crate::lock;
-use crate::service::flow_file::{deadlines, file_of, missing, parameters};
+use crate::service::flow_file::{deadlines, file_of, look, parameters};
 use crate::service::message::Tell;
 use crate::service::setup::Setup;
 use crate::state::record::SubmissionSpec;
+use crate::state::series::RunKey;
 use crate::state::{FlowProgress, RunningSubmission, StateEvent, WorkItem};
 
 /// The number of threads that open runs.
@@ -80,11 +81,11 @@ impl Launcher {
                     tell(during("open submission", number, || self.open(number, &wanted)));
                 }
                 WorkItem::Look(number, wanted) => {
-                    let missing = during("look for the files of submission", number, || {
+                    let found = during("look for the files of submission", number, || {
                         // The opening reports an unreadable file.
-                        missing(&wanted.awaited().unwrap_or_default()).cloned()
+                        look(&wanted.awaited().unwrap_or_default())
                     });
-                    tell(StateEvent::Files { number, missing });
+                    tell(StateEvent::Files { number, found });
                 }
                 WorkItem::Read(number, wanted) => {
                     tell(StateEvent::Read { number, due: wanted.first_deadline() });
@@ -123,7 +124,7 @@ impl Launcher {
     fn opened(&self, wanted: &SubmissionSpec, sink: &mut dyn Sink) -> Result<OpenedRun, RunError> {
         let invalid = |problem: String| RunError::from(EngineError::other(problem));
         let (setup, submit) = (&self.setup, &wanted.submit);
-        let state = setup.paths.run(&wanted.name);
+        let state = setup.paths.run(&RunKey::of(wanted));
         let document = submit.document.clone().into_bytes();
         let mut request = Request::new(file_of(submit), document, setup.policy.clone(), state);
         request.parameters = parameters(submit).map_err(invalid)?;

@@ -3,6 +3,7 @@
 //! ```text
 //! service.log       records of submissions and their ends
 //! flows/NAME/       the state directory of the runs of a name, as `run` has it
+//! times/NAME/TIME/  the state directory of the runs of one time of a schedule that has paths of its own
 //! gone/             state directories that expired, kept for a day
 //! engine/           of the engine: its running workers
 //! past.history      durations of jobs
@@ -20,6 +21,7 @@ use slackline_model::WallTime;
 use slackline_task::base::regular_file;
 
 use crate::http::users::{Users, group, own};
+use crate::state::series::RunKey;
 
 /// The state directory of a service.
 #[derive(Clone, Debug)]
@@ -44,13 +46,17 @@ impl ServicePaths {
         self.log().exists()
     }
 
-    /// The state directory of the runs of a name.
-    pub fn run(&self, name: &str) -> PathBuf {
-        self.0.join("flows").join(name)
+    /// The state directory of runs.
+    pub fn run(&self, key: &RunKey) -> PathBuf {
+        match &key.time {
+            Some(time) => self.0.join("times").join(&key.name).join(time),
+            None => self.0.join("flows").join(&key.name),
+        }
     }
 
     /// The new place of a state directory that is forgotten at `at`, by the age clock of the service.
-    pub fn gone(&self, at: WallTime, name: &str) -> PathBuf {
+    pub fn gone(&self, at: WallTime, key: &RunKey) -> PathBuf {
+        let name = key.time.as_ref().unwrap_or(&key.name);
         self.0.join("gone").join(format!("{}-{name}", at.0))
     }
 

@@ -79,8 +79,17 @@ jobs = [{ id = "c", run = { mapper = "cat", inputs = ["@load/b"], output = "out/
         let submit = Submit { document: FILE.to_owned(), ..Submit::default() };
         let (name, user) = ("night".to_owned(), "anna".to_owned());
         let (since, recurrence, due, draft) = (WallTime(100 * SECOND), None, None, OnceLock::new());
-        let wanted =
-            Arc::new(SubmissionSpec { submit, name, user, since, recurrence, runs_all: false, due, draft });
+        let wanted = Arc::new(SubmissionSpec {
+            submit,
+            name,
+            user,
+            since,
+            recurrence,
+            runs_all: false,
+            own_by: Vec::new(),
+            due,
+            draft,
+        });
         PendingSubmission { wanted, changes: Changes::new(), held: false, held_flows: BTreeSet::new() }
     }
 

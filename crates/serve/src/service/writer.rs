@@ -11,6 +11,7 @@ use crate::service::message::{Message, WriteResult};
 use crate::service::paths::ServicePaths;
 use crate::service::store::Store;
 use crate::state::record::Record;
+use crate::state::series::RunKey;
 
 /// The pause after a failed write.
 const RETRY: Duration = Duration::from_millis(200);
@@ -20,8 +21,8 @@ pub(crate) enum Write {
     /// Append records, then move the state directories of these names aside.
     Append {
         records: Vec<Record>,
-        /// The names, and the times of the age clock at which they are forgotten.
-        forgotten: Vec<(WallTime, String)>,
+        /// The state directories, and the times of the age clock at which they are forgotten.
+        forgotten: Vec<(WallTime, RunKey)>,
         /// The least number of records that the state needs.
         needed: usize,
     },
@@ -42,8 +43,8 @@ impl Writer {
                 Write::Append { records, forgotten, needed } => {
                     let appended = self.store.append(&records);
                     if appended.is_ok() {
-                        for (at, name) in &forgotten {
-                            self.move_aside(*at, name);
+                        for (at, key) in &forgotten {
+                            self.move_aside(*at, key);
                         }
                     }
                     let outcome = appended.map(|()| self.store.is_grown(needed)).map_err(|e| e.to_string());
@@ -62,12 +63,10 @@ impl Writer {
         }
     }
 
-    /// Moves the state directory of a name aside, so that the name can be used again at once. A failed move
-    /// does no harm.
-    fn move_aside(&self, at: WallTime, name: &str) {
-        let run = self.paths.run(name);
-        let _ = activity::during("move aside", run.display(), || {
-            std::fs::rename(&run, self.paths.gone(at, name))
-        });
+    /// Moves a state directory aside, so that its name can be used again at once. A failed move does no harm.
+    fn move_aside(&self, at: WallTime, key: &RunKey) {
+        let run = self.paths.run(key);
+        let _ =
+            activity::during("move aside", run.display(), || std::fs::rename(&run, self.paths.gone(at, key)));
     }
 }

@@ -10,6 +10,7 @@ use slackline_model::WallTime;
 use slackline_task::base::clock::Elapsed;
 
 use crate::api::Overlap;
+use crate::state::series::RunKey;
 use crate::state::submissions::{Entry, SubmissionState};
 use crate::state::{Effect, LOOK_EVERY, Limits, ServiceState, WorkItem};
 
@@ -118,33 +119,35 @@ impl ServiceState {
         };
         let queue = &mut self.submissions.queue;
         queue.leave(number, entry);
-        let first =
-            self.submissions.series.get(&entry.wanted.name).and_then(|series| series.front()).copied();
+        let first = self.submissions.series.first(&RunKey::of(&entry.wanted));
         let is_first = !entry.held && first == Some(number);
+        let now = self.clock.now.wall;
         let not_before = entry.not_before();
         let reason = match first {
             _ if entry.held => Some("held".to_owned()),
             Some(first) if first != number => Some(match entry.wanted.submit.overlap {
                 Overlap::Replace => format!("replaces submission {first}, and starts when that has stopped"),
-                Overlap::Wait | Overlap::Skip => format!("waits for {first}, which has the same name"),
+                Overlap::Apart | Overlap::Wait | Overlap::Skip => {
+                    format!("waits for {first}, which has the same name")
+                }
             }),
             _ if not_before.is_some() => entry.own_why().cloned(),
-            _ if !entry.has_files => Some(entry.missing.as_ref().map_or_else(
-                || "waits for files".to_owned(),
-                |missing| format!("waits for {missing}, which does not exist"),
-            )),
-            _ => None,
+            _ => entry.files.why(),
         };
         if let Some(at) = not_before.filter(|_| is_first) {
             queue.tries.insert((at, number));
-        } else if is_first && !entry.has_files {
+        } else if is_first && !entry.files.are_there() {
             queue.files.insert(number);
         } else if is_first {
             queue.ready.entry(entry.wanted.user.clone()).or_default().insert(key(number, entry));
         }
-        if let Some(SubmissionState::Queued { why, .. }) =
-            self.submissions.open.get_mut(&number).map(|entry| &mut entry.state)
-        {
+        let Some(entry) = self.submissions.open.get_mut(&number) else { return };
+        if is_first {
+            entry.files.await_from(now);
+        } else {
+            entry.files.stop_waiting();
+        }
+        if let SubmissionState::Queued { why, .. } = &mut entry.state {
             *why = reason;
         }
     }
@@ -225,12 +228,9 @@ impl ServiceState {
 
     /// Removes a submission from the submissions of its name. The next of them may start.
     pub(super) fn leave_series(&mut self, number: u64) {
-        let Some(name) = self.wanted(number).map(|wanted| wanted.name.clone()) else { return };
-        let Some(series) = self.submissions.series.get_mut(&name) else { return };
-        series.retain(|&other| other != number);
-        match series.front().copied() {
-            Some(next) => self.sort_in(next),
-            None => drop(self.submissions.series.remove(&name)),
+        let Some(key) = self.wanted(number).map(RunKey::of) else { return };
+        if let Some(next) = self.submissions.series.leave(&key, number) {
+            self.sort_in(next);
         }
     }
 }

@@ -28,6 +28,10 @@ pub struct SubmissionSpec {
     /// Whether all its jobs run, also those that an earlier run has done: it is a run of a schedule.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs_all: bool,
+    /// The parameters whose values distinguish its paths from those of other times of its schedule. Empty: they share
+    /// paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_by: Vec<String>,
     /// The first deadline of its flows, if its file was read and has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<WallTime>,
@@ -61,6 +65,9 @@ pub struct ScheduleRecord {
     pub last: Option<WallTime>,
     #[serde(default)]
     pub paused: bool,
+    /// As in [`SubmissionSpec`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_by: Vec<String>,
     /// After the clock was set back: the former value of `handled`. Times up to it are not submitted again
     /// when the clock is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -34,6 +34,14 @@ impl RecurringSubmission {
         Ok(Self { recurring, times, next })
     }
 
+    /// Its times and their zone; `here` is the zone of the service.
+    fn schedule(&self, here: &jiff::tz::TimeZone) -> Option<api::Schedule> {
+        let api::Submit { schedule, zone, .. } = &self.recurring.submit;
+        let schedule = schedule.clone()?;
+        let zone = zone.clone().or(schedule.zone).or_else(|| here.iana_name().map(str::to_owned));
+        Some(api::Schedule { zone, ..schedule })
+    }
+
     /// Marks all times up to this one as handled.
     fn handle(&mut self, until: WallTime) {
         self.recurring.handled = self.recurring.handled.max(until);
@@ -53,7 +61,7 @@ impl RecurringSubmission {
                 Some(self.times.last(first, now))
             }
             CatchUp::All => Some(first),
-            CatchUp::Last => Some(self.times.last(first, now)),
+            CatchUp::Latest => Some(self.times.last(first, now)),
             // A time that is at most `LATE` ago was not missed.
             CatchUp::None if first + LATE >= now => Some(first),
             CatchUp::None => self.times.after(now.earlier_by(LATE + 1)).filter(|&at| at <= now),
@@ -94,7 +102,7 @@ impl RecurringSubmission {
         for pattern in &mut submit.when {
             *pattern = self.times.filled(pattern, at).map_err(|problem| format!("when: {problem}"))?;
         }
-        let ScheduleRecord { name, user, .. } = &self.recurring;
+        let ScheduleRecord { name, user, own_by, .. } = &self.recurring;
         Ok(SubmissionSpec {
             submit,
             name: name.clone(),
@@ -102,6 +110,7 @@ impl RecurringSubmission {
             since: at,
             recurrence: Some(name.clone()),
             runs_all: true,
+            own_by: own_by.clone(),
             // The file has not been read for this time.
             due: None,
             draft: OnceLock::new(),
@@ -116,7 +125,7 @@ impl ServiceState {
         principal: &Principal,
         wanted: SubmissionSpec,
     ) -> Result<Accepted, Refusal> {
-        let SubmissionSpec { submit, name, user, .. } = wanted;
+        let SubmissionSpec { submit, name, user, own_by, .. } = wanted;
         let before = self.schedules.get(&name).map(|again| &again.recurring);
         if let Some(owner) = before.map(|before| &before.user).filter(|owner| !principal.may_change(owner)) {
             let message = format!("name: a schedule of {owner} has the name {name}; choose another name");
@@ -139,6 +148,7 @@ impl ServiceState {
             handled: now,
             last: before.and_then(|before| before.last),
             paused: false,
+            own_by,
             before: None,
         };
         let again = RecurringSubmission::new(recurring, &self.facts.zone).map_err(Refusal::invalid)?;
@@ -251,7 +261,7 @@ impl ServiceState {
         let again = self.schedules.get(name).ok_or("the schedule is removed")?;
         // The replaced submission frees a place in the queue.
         let replaces = again.recurring.submit.overlap == api::Overlap::Replace
-            && self.submissions.series.contains_key(name);
+            && self.submissions.first_of(name).is_some();
         if !replaces {
             self.has_place(&again.recurring.user).map_err(|full| full.message)?;
         }
@@ -263,8 +273,7 @@ impl ServiceState {
     pub(super) fn comes_again(&self, number: u64) -> Option<WallTime> {
         let wanted = self.wanted(number)?;
         let again = self.schedules.get(wanted.recurrence.as_ref()?)?;
-        let is_last =
-            self.submissions.series.get(&wanted.name).and_then(|series| series.back()) == Some(&number);
+        let is_last = self.submissions.series.of_name(&wanted.name).max() == Some(number);
         if !is_last {
             return None;
         }
@@ -273,7 +282,7 @@ impl ServiceState {
 
     /// Tells the engine the new next times of the running flows of a schedule.
     fn announce(&mut self, name: &str) {
-        let numbers: Vec<u64> = self.submissions.series.get(name).into_iter().flatten().copied().collect();
+        let numbers: Vec<u64> = self.submissions.series.of_name(name).collect();
         let is_of_it = |number: &u64| self.wanted(*number).is_some_and(|of| of.recurrence.is_some());
         for number in numbers.into_iter().filter(is_of_it).collect::<Vec<_>>() {
             self.stand_all(number);
@@ -353,7 +362,7 @@ impl ServiceState {
             Some(api::Recurrence {
                 name: recurring.name.clone(),
                 user: recurring.user.clone(),
-                schedule: recurring.submit.schedule.clone()?,
+                schedule: again.schedule(&self.facts.zone)?,
                 overlap: recurring.submit.overlap,
                 paused: recurring.paused,
                 last: recurring.last.map(timestamp),

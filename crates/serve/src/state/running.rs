@@ -60,8 +60,8 @@ pub enum StateEvent {
     /// The result of a check for the files that a submission waits for.
     Files {
         number: u64,
-        /// The first missing file.
-        missing: Option<String>,
+        /// A digest of the files, or the first missing one.
+        found: Result<u64, String>,
     },
     Predicted(ForecastResult),
     Machines(Vec<api::Machine>),
@@ -85,7 +85,7 @@ impl ServiceState {
                     state.alert(number, &flow, AlertKind::EstimatesOff, message);
                 }
                 StateEvent::Returned { number, stopped } => state.returned(number, stopped),
-                StateEvent::Files { number, missing } => state.looked(number, missing),
+                StateEvent::Files { number, found } => state.looked(number, found),
                 StateEvent::Read { number, due } => state.is_due(number, due),
                 StateEvent::Predicted(forecast) => state.predicted(forecast),
                 StateEvent::Machines(machines) => state.machines.all = machines,
@@ -97,12 +97,19 @@ impl ServiceState {
         });
     }
 
-    /// Stores the result of a file check. The first missing file is reported once.
-    fn looked(&mut self, number: u64, missing: Option<String>) {
-        let Some(entry) = self.submissions.open.get_mut(&number) else { return };
-        let is_news = entry.missing.is_none() && missing.is_some();
-        entry.has_files |= missing.is_none();
-        entry.missing = missing;
+    /// Stores the result of a look at files. The first missing file is reported once. A submission whose time limit for
+    /// files has passed fails.
+    fn looked(&mut self, number: u64, found: Result<u64, String>) {
+        let (now, elapsed) = (self.now(), self.clock.elapsed());
+        let Some(entry) = self.submissions.open.get_mut(&number).filter(|entry| entry.is_queued()) else {
+            return;
+        };
+        let is_news = entry.files.missing().is_none() && found.is_err();
+        entry.files.look(&entry.wanted, found, elapsed);
+        if let Some(problem) = entry.files.given_up(&entry.wanted, now) {
+            self.alert(number, "", AlertKind::Failed, problem.clone());
+            return self.end(number, State::Failed, Some(problem));
+        }
         self.sort_in(number);
         let why = self.submissions.open.get(&number).filter(|_| is_news).and_then(Entry::own_why).cloned();
         if let Some(why) = why {

@@ -8,8 +8,10 @@ use slackline_model::WallTime;
 use slackline_task::base::clock::Elapsed;
 
 use crate::api::{self, AlertKind, IfLate, Prediction, State};
+use crate::state::files::AwaitedFiles;
 use crate::state::progress::{FlowProgress, RunningSubmission};
 use crate::state::record::{CancelReason, Changes, FlowChange, Record, SubmissionSpec};
+use crate::state::series::RunKey;
 use crate::state::{LATE, PURGE_EVERY, ServiceState, Submissions};
 use crate::{SECOND, timestamp};
 
@@ -58,10 +60,7 @@ pub(super) struct Entry {
     pub(super) prediction: Option<Prediction>,
     /// The number of failed openings and runs.
     pub(super) tries: u32,
-    /// Whether the files that the submission waits for exist.
-    pub(super) has_files: bool,
-    /// One of the files that were missing at the last check.
-    pub(super) missing: Option<String>,
+    pub(super) files: AwaitedFiles,
 }
 
 /// The wait before a failed opening is retried, microseconds. It doubles with each retry, up to
@@ -87,7 +86,7 @@ impl Submissions {
 
     /// The first unfinished submission of a name.
     pub(super) fn first_of(&self, name: &str) -> Option<u64> {
-        self.series.get(name)?.front().copied()
+        self.series.of_name(name).min()
     }
 
     /// Remembers a finished submission that ended at `age` by the age clock.
@@ -115,7 +114,7 @@ impl Entry {
     fn new(wanted: SubmissionSpec, submitted: WallTime) -> Self {
         Self {
             held: wanted.submit.held,
-            has_files: !wanted.awaits_files(),
+            files: AwaitedFiles::of(&wanted),
             wanted: Arc::new(wanted),
             submitted,
             state: SubmissionState::Queued { why: None, not_before: None },
@@ -127,7 +126,6 @@ impl Entry {
             alerted: BTreeSet::new(),
             prediction: None,
             tries: 0,
-            missing: None,
         }
     }
 
@@ -233,8 +231,11 @@ impl ServiceState {
         if let Some(key) = wanted.key() {
             keys.insert((wanted.user.clone(), key.clone()), number);
         }
-        series.entry(wanted.name.clone()).or_default().push_back(number);
-        open.insert(number, Entry::new(wanted, at));
+        series.enter(RunKey::of(&wanted), number);
+        let mut entry = Entry::new(wanted, at);
+        // After a restart the time limit for files continues.
+        entry.files.await_from(at);
+        open.insert(number, entry);
         self.enqueue(number);
     }
 

@@ -517,9 +517,75 @@ fn a_submission_that_waits_for_files_starts_when_they_exist() {
     world.execute(&anna(), Command::Cancel { number: behind, flow: None }).unwrap();
     let waits = world.events.iter().filter(|event| event.kind == "waits");
     assert_eq!(waits.map(|event| event.message.as_str()).collect::<Vec<_>>(), [why], "it is reported once");
-    world.files = true;
+    world.files = Some(1);
     world.pass(5 * SECOND);
     assert_eq!((world.state(number), world.show(number).missing), (State::Opening, None));
+}
+
+#[test]
+fn a_submission_waits_until_its_files_have_stopped_changing() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit_waiting(&anna(), submit("night"));
+    for size in 1..20 {
+        world.files = Some(size);
+        world.pass(SECOND);
+        assert_eq!(world.state(number), State::Queued, "{size}");
+    }
+    assert_eq!(world.why(number).as_deref(), Some("waits until its files have stopped changing"));
+    world.pass(3 * SECOND);
+    assert_eq!(world.state(number), State::Opening);
+    let longer = api::Submit { when_still: Some(60.0), ..submit("longer") };
+    let number = world.submit_waiting(&anna(), longer);
+    world.pass(50 * SECOND);
+    assert_eq!(world.state(number), State::Queued);
+    world.pass(15 * SECOND);
+    assert_eq!(world.state(number), State::Opening);
+}
+
+#[test]
+fn a_submission_gives_up_if_its_files_do_not_come() {
+    let mut world = World::new(Limits::default());
+    let first = world.submit_waiting(&anna(), submit("night"));
+    let behind = world.submit_waiting(&anna(), submit("night"));
+    let soon = world.submit_waiting(&anna(), api::Submit { when_for: Some(90.0), ..submit("soon") });
+    world.pass(minutes(2));
+    assert_eq!((world.state(soon), world.alerts()), (State::Failed, vec!["failed".to_owned()]));
+    assert_eq!(world.why(soon).as_deref(), Some("gave up after 1m 30s: /in/a* does not exist"));
+    // The limit continues through restarts; that of the next one begins when it is the first.
+    for _ in 0..23 {
+        world.pass(minutes(60));
+        world.restart();
+    }
+    assert_eq!((world.state(first), world.state(behind)), (State::Queued, State::Queued));
+    world.pass(minutes(60));
+    assert_eq!((world.state(first), world.state(behind)), (State::Failed, State::Queued));
+    world.pass(minutes(23 * 60));
+    assert_eq!(world.state(behind), State::Queued);
+    world.pass(minutes(61));
+    assert_eq!(world.state(behind), State::Failed);
+}
+
+#[test]
+fn times_of_a_schedule_with_paths_of_their_own_do_not_wait_for_each_other() {
+    for (own_by, states) in [
+        (vec!["night".to_owned()], [State::Opening, State::Opening]),
+        (Vec::new(), [State::Opening, State::Queued]),
+    ] {
+        let mut world = World::new(Limits::default());
+        let waits = api::Submit { when: vec!["in/%d".into()], when_for: Some(1e6), ..nightly(CatchUp::All) };
+        let command = sent_with(waits, "nightly", |wanted| wanted.own_by.clone_from(&own_by));
+        world.execute(&anna(), command).unwrap();
+        world.pass(minutes(24 * 60));
+        world.restart();
+        world.pass(minutes(24 * 60));
+        assert_eq!(world.show(2).missing.is_some(), !own_by.is_empty(), "each waits for its own files");
+        world.files = Some(1);
+        world.pass(5 * SECOND);
+        assert_eq!([1, 2].map(|number| world.state(number)), states);
+        // The same night again shares the state directory of that night.
+        let keys: Vec<RunKey> = world.submitted().iter().map(RunKey::of).collect();
+        assert_eq!(keys[0] == keys[1], own_by.is_empty());
+    }
 }
 
 fn nightly(catch_up: CatchUp) -> api::Submit {
@@ -532,7 +598,7 @@ fn nightly(catch_up: CatchUp) -> api::Submit {
 fn a_schedule_submits_once_at_each_of_its_times() {
     let mut world = World::new(Limits::default());
     world.play = true;
-    world.execute(&anna(), sent(nightly(CatchUp::Last), "nightly")).unwrap();
+    world.execute(&anna(), sent(nightly(CatchUp::Latest), "nightly")).unwrap();
     for _ in 0..10 {
         world.pass(minutes(24 * 60));
         world.restart();
@@ -549,7 +615,7 @@ fn a_schedule_submits_once_at_each_of_its_times() {
 
 #[test]
 fn times_that_were_missed_are_made_up_for_as_it_is_wanted() {
-    for (catch_up, expected) in [(CatchUp::All, 5), (CatchUp::Last, 1), (CatchUp::None, 0)] {
+    for (catch_up, expected) in [(CatchUp::All, 5), (CatchUp::Latest, 1), (CatchUp::None, 0)] {
         let mut world = World::new(Limits::default());
         world.play = true;
         world.execute(&anna(), sent(nightly(catch_up), "nightly")).unwrap();
@@ -713,7 +779,7 @@ fn scheduled_submissions_keep_to_quotas() {
     let limits = Limits { queued_by_user: 2, live: 1, ..Limits::default() };
     let mut world = World::new(limits);
     let daily = |name: &str| {
-        let submit = api::Submit { name: Some(name.to_owned()), ..nightly(CatchUp::Last) };
+        let submit = api::Submit { name: Some(name.to_owned()), ..nightly(CatchUp::Latest) };
         sent(submit, name)
     };
     let numbers = ["a", "b", "c"].map(|name| world.submit(&anna(), submit(name)));
@@ -868,7 +934,7 @@ fn when_something_should_be_done_that_recurs_is_read_where_it_has_to_wait() {
     let mut world = World::new(Limits { live: 1, ..Limits::default() });
     world.due = Some(minutes(24 * 60));
     world.submit(&anna(), submit("busy"));
-    world.execute(&anna(), sent(nightly(CatchUp::Last), "nightly")).unwrap();
+    world.execute(&anna(), sent(nightly(CatchUp::Latest), "nightly")).unwrap();
     world.pass(minutes(14 * 60));
     assert_eq!(world.show(2).deadline, Some(timestamp(START + minutes(24 * 60))));
     world.restart();

@@ -11,6 +11,7 @@ use crate::state::commands::Refusal;
 use crate::state::finished::listed;
 use crate::state::progress::{FlowProgress, RunningSubmission};
 use crate::state::record::{Changes, SubmissionSpec};
+use crate::state::series::RunKey;
 use crate::state::submissions::Entry;
 use crate::timestamp;
 
@@ -124,6 +125,7 @@ impl Entry {
             unpredicted: None,
             missing: None,
             zone: wanted.submit.zone.clone(),
+            own_state: RunKey::of(wanted).time,
             key: wanted.key().cloned(),
         }
     }

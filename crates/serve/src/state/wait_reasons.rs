@@ -8,6 +8,7 @@ use slackline_model::WallTime;
 use crate::api::{self, FlowStatus};
 use crate::state::ServiceState;
 use crate::state::progress::{FlowProgress, RunningSubmission};
+use crate::state::series::RunKey;
 use crate::state::submissions::{Entry, SubmissionState};
 use crate::timestamp;
 
@@ -53,7 +54,7 @@ impl ServiceState {
 
     /// The reason why the first submission of a name waits, for one behind it.
     fn first_of_name(&self, entry: &Entry) -> Option<String> {
-        let number = self.submissions.first_of(&entry.wanted.name)?;
+        let number = self.submissions.series.first(&RunKey::of(&entry.wanted))?;
         let first = self.submissions.open.get(&number).filter(|first| !std::ptr::eq(*first, entry))?;
         let why = first.own_why()?;
         Some(format!("{number} {}{why}", if first.held { "is " } else { "" }))
@@ -61,9 +62,9 @@ impl ServiceState {
 
     /// The missing file that keeps a submission from starting.
     pub(super) fn missing<'a>(&self, number: u64, entry: &'a Entry) -> Option<&'a String> {
-        let first = self.submissions.first_of(&entry.wanted.name);
-        let waits = entry.is_queued() && !entry.held && !entry.has_files;
-        entry.missing.as_ref().filter(|_| waits && entry.not_before().is_none() && first == Some(number))
+        let first = self.submissions.series.first(&RunKey::of(&entry.wanted));
+        let waits = entry.is_queued() && !entry.held && !entry.files.are_there();
+        entry.files.missing().filter(|_| waits && entry.not_before().is_none() && first == Some(number))
     }
 
     /// The limit that keeps a ready submission from starting.

@@ -2,7 +2,7 @@
 //! can check that the file is the one that the task wrote.
 
 use std::fs::{self, File, Metadata};
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -52,6 +52,13 @@ impl Stamp {
 
     fn bytes(self) -> u64 {
         self.0[2].cast_unsigned()
+    }
+
+    /// A digest of the stamp and the path of its file.
+    pub(crate) fn digest(self, path: &Path) -> u64 {
+        let mut hash = XxHash3_64::new();
+        (path, self.0).hash(&mut hash);
+        hash.finish()
     }
 
     /// Whether it is the stamp of the same file without a change. Machines number the device of a shared file

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::base::activity::during;
+use crate::base::digest::Stamp;
 use crate::base::error::{TaskError, at};
 
 /// The characters that make a text a pattern.
@@ -165,11 +166,31 @@ impl Pattern {
     }
 }
 
-/// Whether a path exists or a pattern has matches. A directory that cannot be read counts: the run that reads
-/// it reports the reason.
-pub fn is_there(input: &str) -> bool {
-    let matches = |pattern: Pattern| !matches!(pattern.paths(), Ok(found) if found.is_empty());
-    Path::new(input).exists() || is_pattern(input) && Pattern::new(input).is_ok_and(matches)
+/// A digest of the names, sizes and times of the files that an input names, or a pattern matches; of a directory, of
+/// all files below it. `None` if there are none. What cannot be read counts as being there: the run that reads it reports
+/// the reason.
+pub fn stamp(input: &str) -> Option<u64> {
+    let found = if Path::new(input).exists() {
+        BTreeSet::from([PathBuf::from(input)])
+    } else if is_pattern(input) {
+        match Pattern::new(input).ok()?.paths() {
+            Ok(found) if found.is_empty() => return None,
+            found => found.unwrap_or_default(),
+        }
+    } else {
+        return None;
+    };
+    // A sum does not depend on the order in which a directory lists its files.
+    let mut sum = found.len() as u64;
+    let mut add =
+        |path: &Path| sum = sum.wrapping_add(Stamp::now(path).map_or(0, |stamp| stamp.digest(path)));
+    for path in &found {
+        add(path);
+        if path.is_dir() {
+            let _ = descend_matched(path, &mut |path, _| add(&path));
+        }
+    }
+    Some(sum)
 }
 
 fn all_match(parts: &[Part], names: &[&str]) -> bool {
@@ -326,9 +347,27 @@ mod tests {
     }
 
     #[test]
+    fn a_stamp_changes_with_each_file_below() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("in/deep")).unwrap();
+        fs::write(dir.path().join("in/deep/a"), "x").unwrap();
+        let stamp = |name: &str| super::stamp(&format!("{}/{name}", dir.path().display())).unwrap();
+        for name in ["in", "*", "in/deep/a", "in/**/a"] {
+            let before = stamp(name);
+            assert_eq!(stamp(name), before, "{name}");
+            let mut file = fs::File::options().append(true).open(dir.path().join("in/deep/a")).unwrap();
+            io::Write::write_all(&mut file, b"y").unwrap();
+            assert_ne!(stamp(name), before, "{name}");
+        }
+        let before = stamp("in");
+        fs::write(dir.path().join("in/b"), "").unwrap();
+        assert_ne!(stamp("in"), before);
+    }
+
+    #[test]
     fn an_input_that_cannot_be_inspected_is_left_to_its_reader() {
         let dir = tempfile::tempdir().unwrap();
-        let is_there = |name: &str| super::is_there(&format!("{}/{name}", dir.path().display()));
+        let is_there = |name: &str| super::stamp(&format!("{}/{name}", dir.path().display())).is_some();
         assert!(!is_there("*/b") && !is_there("b") && !is_there("[b"));
         fs::create_dir(dir.path().join("_t")).unwrap();
         fs::write(dir.path().join("_t/b"), "").unwrap();

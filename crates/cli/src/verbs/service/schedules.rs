@@ -109,6 +109,7 @@ fn list(args: &ScheduleList, defaults: &Defaults) -> anyhow::Result<Answer> {
 
 fn overlap(overlap: Overlap) -> &'static str {
     match overlap {
+        Overlap::Apart => "apart",
         Overlap::Wait => "wait",
         Overlap::Skip => "skip",
         Overlap::Replace => "replace",

@@ -99,10 +99,21 @@ pub(crate) struct Submit {
     /// Start when all inputs of its jobs exist
     #[arg(long, help_heading = "When")]
     when_inputs: bool,
+    /// How long to wait for files; then it fails [default: 1d]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = value::pause, help_heading = "When")]
+    when_for: Option<f64>,
+    /// How long files must not have changed before it starts [default: 2s]
+    ///
+    /// A program that pauses longer while it writes should write a file of another name when it is done: wait for that one.
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = value::pause, help_heading = "When")]
+    when_still: Option<f64>,
     #[command(flatten)]
     recurrence: ScheduleFlags,
     /// What to do while an earlier submission of this name is unfinished
-    #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "wait", value_parser = NamedValue::of("answer", [("wait", Overlap::Wait), ("skip", Overlap::Skip), ("replace", Overlap::Replace)]), help_heading = "When")]
+    ///
+    /// With `apart` the times of a schedule run beside one another if all their outputs have a date in their path, by --set, and
+    /// none may read the output of another; all others wait.
+    #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "apart", value_parser = NamedValue::of("answer", [("apart", Overlap::Apart), ("wait", Overlap::Wait), ("skip", Overlap::Skip), ("replace", Overlap::Replace)]), help_heading = "When")]
     overlap: Overlap,
     /// Idempotency key: a submission with a known key is not submitted again
     #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "When")]
@@ -135,7 +146,7 @@ struct ScheduleFlags {
     /// Which times to submit that the service missed while it was down
     ///
     /// With `all` they are submitted together, the earliest first; with --overlap skip only the earliest runs.
-    #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = NamedValue::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]))]
+    #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "latest", requires = "schedule", value_parser = NamedValue::of("times", [("none", CatchUp::None), ("latest", CatchUp::Latest), ("all", CatchUp::All)]))]
     catch_up: CatchUp,
 }
 
@@ -290,8 +301,8 @@ impl Submit {
         let differs = |(_, value): &(String, String)| value.replace("%%", "").contains('%');
         if self.recurrence.schedule.is_some() && !self.quiet && !self.set.iter().any(differs) {
             out::warn(
-                "all runs of the schedule have the same parameters, so each reads and writes the same paths, and runs only what \
-                 has changed; if the file has a parameter for the date, pass --set NAME=%Y-%m-%d",
+                "all runs of the schedule have the same parameters, so each reads and writes the same paths; if the file has a \
+                 parameter for the date, pass --set NAME=%Y-%m-%d",
             );
         }
     }
@@ -457,6 +468,8 @@ impl Submit {
             overlap: self.overlap,
             when: self.when.clone(),
             when_inputs: self.when_inputs,
+            when_for: self.when_for,
+            when_still: self.when_still,
             zone: self.recurrence.zone.clone(),
             schedule,
             key: self.key.clone(),

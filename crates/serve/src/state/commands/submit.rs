@@ -105,9 +105,9 @@ impl ServiceState {
         let name = wanted.name.clone();
         // A user submitted it when the service read its file, from which relative deadlines count.
         let at = if wanted.recurrence.is_some() { self.now() } else { wanted.since };
-        let others: Vec<u64> = self.submissions.series.get(&name).into_iter().flatten().copied().collect();
+        let others: Vec<u64> = self.submissions.series.of_name(&name).collect();
         let overlap = wanted.submit.overlap;
-        if let (Overlap::Skip, Some(&other)) = (overlap, others.first()) {
+        if let (Overlap::Skip, Some(&other)) = (overlap, others.iter().min()) {
             let message = format!("{name} is skipped, because {other} has the same name and has not ended");
             if let Some(recurrence) = wanted.recurrence {
                 self.out.records.push(Record::LeftOut { recurrence, until: wanted.since });

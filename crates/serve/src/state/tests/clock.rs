@@ -40,7 +40,7 @@ fn next(world: &World) -> i64 {
 fn a_schedule_continues_at_its_next_time_after_any_jump() {
     for shifts in [vec![8 * HOUR], vec![-8 * HOUR], vec![YEAR, 0], vec![-8 * HOUR, 0], vec![61 * DAY, -DAY]] {
         for is_restarted in [false, true] {
-            let mut world = minutely(CatchUp::Last);
+            let mut world = minutely(CatchUp::Latest);
             for shift in shifts.clone() {
                 let before = world.submitted().len();
                 world.shift = shift;
@@ -205,7 +205,7 @@ fn a_deadline_that_seemed_to_have_passed_can_be_missed_later() {
 
 #[test]
 fn a_month_of_minutes_of_a_hundred_schedules_is_handled_at_once() {
-    for (catch_up, most) in [(CatchUp::Last, 1), (CatchUp::None, 2), (CatchUp::All, 20)] {
+    for (catch_up, most) in [(CatchUp::Latest, 1), (CatchUp::None, 2), (CatchUp::All, 20)] {
         let mut world = World::new(Limits::default());
         for k in 0..100 {
             world.execute(&anna(), every_minute(&format!("m{k}"), catch_up)).unwrap();

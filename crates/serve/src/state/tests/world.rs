@@ -38,7 +38,17 @@ pub(super) fn sent_with(
 ) -> Command {
     let name = submit.name.clone().unwrap_or_else(|| name.to_owned());
     let (user, since, recurrence, due, draft) = (String::new(), START, None, None, OnceLock::new());
-    let mut wanted = SubmissionSpec { submit, name, user, since, recurrence, runs_all: false, due, draft };
+    let mut wanted = SubmissionSpec {
+        submit,
+        name,
+        user,
+        since,
+        recurrence,
+        runs_all: false,
+        own_by: Vec::new(),
+        due,
+        draft,
+    };
     change(&mut wanted);
     Command::Submit { wanted: Box::new(wanted), passed: None }
 }
@@ -89,7 +99,8 @@ pub(super) struct World {
     pub(super) forecast_error: bool,
     /// The flow that the next predicted submission makes late, and its submission number.
     pub(super) makes_late: Option<(u64, &'static str)>,
-    pub(super) files: bool,
+    /// The digest of the files that all submissions wait for; `None` if they are missing.
+    pub(super) files: Option<u64>,
     /// The deadline in the files of schedules, since the start.
     pub(super) due: Option<u64>,
     /// Whether every submission finishes at once.
@@ -129,7 +140,7 @@ impl World {
             unspread: false,
             forecast_error: false,
             makes_late: None,
-            files: false,
+            files: None,
             due: None,
             play: false,
             events: Vec::new(),
@@ -179,15 +190,15 @@ impl World {
                 }
                 Effect::Change { .. } | Effect::ClockJumped(_) | Effect::Launch(WorkItem::RemoveAside(_)) => {
                 }
-                Effect::Forget { name, .. } => self.forgotten.push(name),
+                Effect::Forget { key, .. } => self.forgotten.push(key.name),
                 Effect::Predict { number } => self.predicting.push(number),
                 Effect::Launch(WorkItem::Read(number, _)) => {
                     let due = self.due.map(|at| START + at);
                     self.apply_event(StateEvent::Read { number, due });
                 }
                 Effect::Launch(WorkItem::Look(number, _)) => {
-                    let missing = (!self.files).then(|| "/in/a*".to_owned());
-                    self.apply_event(StateEvent::Files { number, missing });
+                    let found = self.files.ok_or_else(|| "/in/a*".to_owned());
+                    self.apply_event(StateEvent::Files { number, found });
                 }
                 Effect::Alert(alert) => self.alerted.push(alert),
                 Effect::Event(event) => self.events.push(event),
@@ -454,7 +465,7 @@ pub(super) fn chaos(seed: u64) {
     let hourly = Schedule {
         cron: "0 * * * *".into(),
         zone: None,
-        catch_up: [CatchUp::All, CatchUp::Last, CatchUp::None][pick(&mut rng, 3)],
+        catch_up: [CatchUp::All, CatchUp::Latest, CatchUp::None][pick(&mut rng, 3)],
     };
     let again = api::Submit { schedule: Some(hourly), overlap: Overlap::Wait, ..submit("hourly") };
     world.execute(&people[0], sent(again, "hourly")).unwrap();

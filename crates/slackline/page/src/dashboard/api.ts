@@ -51,8 +51,8 @@ export interface Submissions { submissions: Submission[]; before?: number }
 export interface Submit {
   document: string; file?: string; name?: string; directory?: string; parameters?: Record<string, string>;
   for_each?: { parameter: string; values: string }; deadlines?: Record<string, string>; priority?: number; held?: boolean;
-  if_late?: "accept" | "reject"; overlap?: "wait" | "skip" | "replace"; when?: string[]; when_inputs?: boolean;
-  schedule?: { cron: string; zone?: string; catch_up?: "none" | "last" | "all" }; key?: string;
+  if_late?: "accept" | "reject"; overlap?: "apart" | "wait" | "skip" | "replace"; when?: string[]; when_inputs?: boolean;
+  schedule?: { cron: string; zone?: string; catch_up?: "none" | "latest" | "all" }; key?: string;
 }
 
 export interface Accepted { number?: number; name: string; message: string; next?: string; prediction?: Prediction }

@@ -12,8 +12,8 @@ const LOOK_EVERY = 1_000, LOOK_FOR = 120_000;
 
 type Choice<T extends string> = [T, string][];
 const IF_LATE: Choice<"accept" | "reject"> = [["accept", "run it all the same"], ["reject", "do not begin it"]];
-const OVERLAP: Choice<"wait" | "skip" | "replace"> = [["wait", "wait for it"], ["skip", "leave this one out"], ["replace", "stop it"]];
-const CATCH_UP: Choice<"none" | "last" | "all"> = [["last", "make up for the last"], ["all", "make up for each"], ["none", "leave them out"]];
+const OVERLAP: Choice<"apart" | "wait" | "skip" | "replace"> = [["apart", "wait for it, unless both have paths of their own"], ["wait", "wait for it"], ["skip", "leave this one out"], ["replace", "stop it"]];
+const CATCH_UP: Choice<"none" | "latest" | "all"> = [["latest", "make up for the latest"], ["all", "make up for each"], ["none", "leave them out"]];
 
 function select(choices: [string, string][]): HTMLSelectElement {
   return h("select", {}, ...choices.map(([value, text]) => h("option", { value }, text)));
@@ -109,7 +109,7 @@ export class SubmitForm {
       parameters: pairs("parameters", this.parameters.value), deadlines: pairs("deadlines", this.deadlines.value),
       priority, held: this.held.checked, if_late: this.ifLate.value as Submit["if_late"], overlap: this.overlap.value as Submit["overlap"],
       when, when_inputs: this.whenInputs.checked,
-      schedule: cron ? { cron, zone: text(this.zone), catch_up: this.catchUp.value as "none" | "last" | "all" } : undefined,
+      schedule: cron ? { cron, zone: text(this.zone), catch_up: this.catchUp.value as "none" | "latest" | "all" } : undefined,
     };
   }
 
