@@ -2,7 +2,7 @@
 //!
 //! Importers and generators fill a [`Draft`]; [`crate::Instance::new`] checks it. Times are seconds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::calendar::Start;
 use crate::cluster::Slots;
@@ -61,6 +61,35 @@ impl Draft {
         let Self { start, machines, objective, weights, pools, flows: _ } = self;
         let (start, machines, pools) = (start.clone(), machines.clone(), pools.clone());
         Self { start, machines, objective: *objective, weights: *weights, pools, flows }
+    }
+
+    /// Flows with an unknown duration (a phase for which `is_unknown`, by the index of its job in the draft), and those that
+    /// read their output, directly or not. O(phases + flows² · inputs).
+    pub fn unknown_flows(&self, is_unknown: impl Fn(u32, PhaseKind, &PhaseDraft) -> bool) -> BTreeSet<&str> {
+        let mut unknown = BTreeSet::new();
+        let mut index = 0;
+        for flow in &self.flows {
+            for job in &flow.jobs {
+                let phases = [&job.map, &job.reduce].into_iter().zip(PhaseKind::ALL);
+                let mut phases = phases.filter_map(|(phase, kind)| Some((phase.as_ref()?, kind)));
+                if phases.any(|(phase, kind)| is_unknown(index, kind, phase)) {
+                    unknown.insert(flow.id.as_str());
+                }
+                index += 1;
+            }
+        }
+        loop {
+            let reads = |flow: &&FlowDraft| flow.foreign_inputs().any(|(other, _)| unknown.contains(other));
+            let readers: Vec<&str> = (self.flows.iter())
+                .filter(|flow| !unknown.contains(flow.id.as_str()))
+                .filter(reads)
+                .map(|flow| flow.id.as_str())
+                .collect();
+            if readers.is_empty() {
+                return unknown;
+            }
+            unknown.extend(readers);
+        }
     }
 
     /// Adds the pools whose names are new.
@@ -510,11 +539,13 @@ pub struct PhaseDraft {
     pub min_slots: Option<u32>,
     /// Most slots at a time, instead of the job's.
     pub max_slots: Option<u32>,
+    /// Whether the durations are placeholders: the job never ran, and its document has none.
+    pub unknown: bool,
 }
 
 impl From<TasksDraft> for PhaseDraft {
     fn from(tasks: TasksDraft) -> Self {
-        Self { tasks, min_slots: None, max_slots: None }
+        Self { tasks, min_slots: None, max_slots: None, unknown: false }
     }
 }
 

@@ -76,10 +76,24 @@ pub struct Submit {
     /// default is that of `schedule`, then that of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+    /// The git commit of the flow file, for lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// An idempotency key of at most 200 bytes. A request with a remembered key of the same user is not
     /// submitted again, so a client can safely retry a request after a lost response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+}
+
+impl Submit {
+    /// Changes a submission that is repeated: it waits for no files, is not held, and waits for others of its name.
+    pub(crate) fn wait_for_nothing(&mut self) {
+        (self.key, self.held, self.if_late) = (None, false, IfLate::Accept);
+        if matches!(self.overlap, Overlap::Skip | Overlap::Replace) {
+            self.overlap = Overlap::Wait;
+        }
+        (self.when_for, self.when_still) = (Some(0.0), Some(0.0));
+    }
 }
 
 /// A parameter with several values.
@@ -107,7 +121,7 @@ pub enum IfLate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// Run beside the other if both are times of a schedule that read and write paths of their own; otherwise wait.
+    /// Run beside the other if both are times of a schedule that read and write separate paths; otherwise wait.
     #[default]
     Apart,
     /// Wait until the other has finished.
@@ -252,6 +266,12 @@ pub struct Submission {
     /// The schedule and the time that this submission is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occurrence: Option<Occurrence>,
+    /// The number of the submission that it runs again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerun_of: Option<u64>,
+    /// The git commit of the flow file, as the client found it; with `+` if the file has changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The missing file or pattern that keeps the submission from starting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
@@ -273,7 +293,7 @@ pub struct Submission {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// The name of its state directory below that of its schedule, if it is a time of a schedule that reads and writes
-    /// paths of its own.
+    /// separate paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_state: Option<String>,
     /// The idempotency key of the request.
@@ -331,9 +351,9 @@ pub struct Flow {
     /// The 80 % prediction interval of the completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_between: Option<[Timestamp; 2]>,
-    /// Whether the prediction is a guess, because the durations of the tasks are unknown.
+    /// Whether the completion is unknown: a job never ran, and the flow file has no duration for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub guess: bool,
+    pub unknown: bool,
     /// Whether the flow was late, is late, or is predicted to be late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<bool>,
@@ -407,14 +427,12 @@ impl Prediction {
 pub struct FlowPrediction {
     /// The name of the flow.
     pub flow: String,
-    /// The predicted completion.
-    pub completion: Timestamp,
-    /// The 80 % prediction interval of the completion. Omitted for a guess.
+    /// The predicted completion. Omitted if it is unknown: a job never ran, and the flow file has no duration for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Timestamp>,
+    /// The 80 % prediction interval of the completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[Timestamp; 2]>,
-    /// Whether the prediction is a guess, because the durations of the tasks are unknown.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub guess: bool,
     /// The deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
@@ -564,6 +582,13 @@ pub struct StreamStart {
 pub struct Health {
     /// Always `ok`. A service that is not healthy responds with a problem document.
     pub status: String,
+}
+
+/// Times of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ScheduleTimes {
+    /// The times, the earliest first.
+    pub times: Vec<Timestamp>,
 }
 
 /// A page of submissions.

@@ -317,7 +317,7 @@ fn phase() -> impl Strategy<Value = Option<PhaseDraft>> {
     let limits = (prop::option::of(odd_count()), prop::option::of(odd_count()));
     prop::option::weighted(0.8, (tasks, limits)).prop_map(|phase| {
         let (tasks, (min_slots, max_slots)) = phase?;
-        Some(PhaseDraft { tasks, min_slots, max_slots })
+        Some(PhaseDraft { tasks, min_slots, max_slots, unknown: false })
     })
 }
 

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use slackline_serve::api::{Flow, FlowStatus, Job, Service, State, Submission};
 
 use crate::terminal::watch::content;
-use crate::terminal::watch::content::{Mood, ViewContent};
+use crate::terminal::watch::content::{Mood, NEVER_RAN, UNKNOWN, ViewContent};
 use slackline::report::number::{counted, duration};
 
 /// A moment by the clock of this machine: the time alone if it is of today.
@@ -30,12 +30,13 @@ fn has_passed(flow: &Flow, now: Timestamp) -> bool {
     flow.completion.is_none() && !flow.state.is_over() && flow.predicted.is_some_and(|at| at < now)
 }
 
-/// When a flow is predicted to be done: after ~ where that is a guess, and with a word where the time has
-/// passed.
+/// When a flow is predicted to be done, with a word where the time has passed.
 pub(crate) fn predicted(flow: &Flow, now: Timestamp) -> String {
-    let (mark, passed) =
-        (if flow.guess { "~" } else { "" }, if has_passed(flow, now) { " (passed)" } else { "" });
-    flow.predicted.map_or_else(String::new, |at| format!("{mark}{}{passed}", clock(at, now)))
+    if flow.unknown {
+        return UNKNOWN.to_owned();
+    }
+    let passed = if has_passed(flow, now) { " (passed)" } else { "" };
+    flow.predicted.map_or_else(String::new, |at| format!("{}{passed}", clock(at, now)))
 }
 
 /// The state of a flow in a word or two.
@@ -106,7 +107,7 @@ pub(crate) fn view_content(
     let waiting = queued.iter().map(|one| content::Flow {
         // Its flows are not known here.
         name: one.number.to_string(),
-        of: one.name.clone(),
+        of: dated_name(one),
         user: one.user.clone(),
         deadline: clock_if(one.deadline, now),
         verdict: if one.held { "held" } else { "queued" },
@@ -132,6 +133,13 @@ pub(crate) fn view_content(
     }
 }
 
+/// The name of a submission, with its time if it is one of a schedule, in the zone of the submission.
+pub(crate) fn dated_name(one: &Submission) -> String {
+    let Some(occurrence) = &one.occurrence else { return one.name.clone() };
+    let zone = one.zone.as_deref().and_then(|zone| TimeZone::get(zone).ok()).unwrap_or_else(TimeZone::system);
+    format!("{} {}", one.name, occurrence.at.to_zoned(zone).strftime("%Y-%m-%d %H:%M"))
+}
+
 /// How a flow is called among those of all submissions.
 pub(crate) fn name(one: &Submission, flow: &Flow) -> String {
     format!("{}/{}", one.number, flow.flow)
@@ -141,19 +149,23 @@ fn view_flow(one: &Submission, flow: &Flow, now: Timestamp) -> content::Flow {
     let between = match flow.predicted_between {
         _ if has_passed(flow, now) => "has passed, not finished".to_owned(),
         Some([least, most]) => format!("{} to {}", clock(least, now), clock(most, now)),
-        None if flow.guess => "a guess".to_owned(),
+        None if flow.unknown => NEVER_RAN.to_owned(),
         None => String::new(),
     };
     content::Flow {
         name: name(one, flow),
-        of: one.name.clone(),
+        of: dated_name(one),
         user: one.user.clone(),
         done: flow.done as usize,
         total: flow.tasks as usize,
         at_work: flow.running as usize,
         failed: flow.failed_attempts,
         deadline: clock_if(flow.deadline, now),
-        completion: clock_if(flow.completion.or(flow.predicted), now),
+        completion: if flow.unknown {
+            UNKNOWN.to_owned()
+        } else {
+            clock_if(flow.completion.or(flow.predicted), now)
+        },
         between,
         verdict: verdict(flow, now),
         mood: mood(flow, now),

@@ -195,8 +195,8 @@ slackline = 1
 [[flows]]
 id = "f"
 jobs = [
-  { id = "a", run = { mapper = "cat; until test -e go; do sleep 0.05; done", reducer = "cat", inputs = ["in.txt"], output = "a" } },
-  { id = "b", run = { mapper = "cat", reducer = "cat", inputs = ["@a"], output = "b" } },
+  { id = "a", map = { tasks = 1, seconds = 1 }, reduce = { tasks = 1, seconds = 1 }, run = { mapper = "cat; until test -e go; do sleep 0.05; done", reducer = "cat", inputs = ["in.txt"], output = "a" } },
+  { id = "b", map = { tasks = 1, seconds = 1 }, reduce = { tasks = 1, seconds = 1 }, run = { mapper = "cat", reducer = "cat", inputs = ["@a"], output = "b" } },
 ]
 "#;
     fs::write(dir.join("flow.toml"), flow).unwrap();

@@ -102,6 +102,7 @@ mod same;
 mod samples;
 mod segments;
 mod serve;
+mod serve_nights;
 mod serve_users;
 mod service_answers;
 mod service_limits;

@@ -21,8 +21,8 @@ id = "f"
 deadline = 3000.0
 jobs = [
   {{ id = "quick", run = {{ program = "wordcount", inputs = ["in.txt"], output = "quick" }} }},
-  {{ id = "slow", run = {{ mapper = "cat; echo hello >&2; test -e go || sleep {}", inputs = ["@quick"], output = "slow" }} }},
-  {{ id = "last", run = {{ mapper = "cat", inputs = ["@slow"], output = "last" }} }},
+  {{ id = "slow", map = {{ tasks = 1, seconds = 2 }}, run = {{ mapper = "cat; echo hello >&2; test -e go || sleep {}", inputs = ["@quick"], output = "slow" }} }},
+  {{ id = "last", map = {{ tasks = 1, seconds = 2 }}, run = {{ mapper = "cat", inputs = ["@slow"], output = "last" }} }},
 ]
 "#,
         Family::long()

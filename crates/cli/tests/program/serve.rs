@@ -235,7 +235,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     assert!(
         place
             .done(&["submit", "flow.toml", "--deadline", "f=2h", "--wait-for-prediction"])
-            .contains("f: finishes at")
+            .contains("f: completion unknown (a job never ran); whether it will meet its deadline")
     );
     place.family.awaits(&format!("sleep {}", Family::long()));
     let queue = place.done(&["queue"]);
@@ -281,7 +281,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     let due = later["deadline"].as_str().expect("a deadline");
     let row = format!("\n3,later,{},queued,", later["user"].as_str().expect("a user"));
     let queue = place.done(&["queue", "--format", "csv"]);
-    assert!(queue.contains(&row) && queue.contains(&format!(",0,,,,{due},,,,,,,,,\n")), "{queue}");
+    assert!(queue.contains(&row) && queue.contains(&format!(",0,,,,{due},,,,,,,,,,\n")), "{queue}");
     assert!(later["why"].as_str().is_some_and(|why| why.starts_with("the service drains")), "{later}");
     // A deadline of tomorrow has a date, so its text is shortened.
     assert!(place.done(&["queue"]).contains("queued: the"));

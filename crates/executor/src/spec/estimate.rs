@@ -50,18 +50,21 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
                 took.map(|took| (took.record(kind), took.bytes_in)).filter(|(record, _)| record.tasks > 0);
             match (record, phase.and_then(mean)) {
                 (Some((record, bytes)), _) => TaskRate::of(record, bytes),
-                (None, Some(seconds)) => TaskRate { fixed: seconds, a_byte: 0.0, mean: seconds },
-                (None, None) => TaskRate { fixed: STARTUP, a_byte: 1.0 / rate, mean: STARTUP },
+                (None, Some(seconds)) => {
+                    TaskRate { fixed: seconds, a_byte: 0.0, mean: seconds, unknown: false }
+                }
+                (None, None) => TaskRate { fixed: STARTUP, a_byte: 1.0 / rate, mean: STARTUP, unknown: true },
             }
         };
         let map = pace(job.map.as_ref(), PhaseKind::Map);
         let reduce = pace(job.reduce.as_ref(), PhaseKind::Reduce);
         let maps = bytes.iter().map(|&b| map.seconds(b)).collect();
-        job.map = Some(PhaseDraft { tasks: TasksDraft::Each(maps), ..limits(job.map.as_ref()) });
+        let unknown = map.unknown;
+        job.map = Some(PhaseDraft { tasks: TasksDraft::Each(maps), unknown, ..limits(job.map.as_ref()) });
         job.reduce = (plan.reducers > 0).then(|| {
             let each = reduce.seconds(total.map(|total| total / f64::from(plan.reducers)));
             let tasks = TasksDraft::Each(vec![each; plan.reducers as usize]);
-            PhaseDraft { tasks, ..limits(job.reduce.as_ref()) }
+            PhaseDraft { tasks, unknown: reduce.unknown, ..limits(job.reduce.as_ref()) }
         });
     }
 }
@@ -73,6 +76,8 @@ struct TaskRate {
     a_byte: f64,
     /// The duration if the number of bytes is unknown.
     mean: f64,
+    /// Whether neither earlier runs nor the document tell it.
+    unknown: bool,
 }
 
 impl TaskRate {
@@ -80,10 +85,11 @@ impl TaskRate {
     fn of(record: Record, bytes: u64) -> Self {
         let mean = record.seconds / record.tasks as f64;
         if bytes == 0 {
-            return Self { fixed: mean, a_byte: 0.0, mean };
+            return Self { fixed: mean, a_byte: 0.0, mean, unknown: false };
         }
         let fixed = mean.min(STARTUP);
-        Self { fixed, a_byte: (mean - fixed) * record.tasks as f64 / bytes as f64, mean }
+        let a_byte = (mean - fixed) * record.tasks as f64 / bytes as f64;
+        Self { fixed, a_byte, mean, unknown: false }
     }
 
     /// Seconds, in whole microseconds like simulated time.
@@ -141,6 +147,7 @@ fn limits(phase: Option<&PhaseDraft>) -> PhaseDraft {
         tasks: TasksDraft::Each(Vec::new()),
         min_slots: phase.and_then(|p| p.min_slots),
         max_slots: phase.and_then(|p| p.max_slots),
+        unknown: false,
     }
 }
 

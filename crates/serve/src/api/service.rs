@@ -63,7 +63,7 @@ pub struct Machine {
 /// are counted separately, because the durations of their tasks were unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Calibration {
-    /// The number of flows, without guesses.
+    /// The number of predicted flows.
     pub flows: u64,
     /// The fraction of flows that finished inside their 80 % prediction interval.
     pub inside: f64,
@@ -74,12 +74,8 @@ pub struct Calibration {
     /// The fraction of flows with a deadline for which the prediction was right whether they meet it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<f64>,
-    /// The number of flows whose completion was a guess.
-    #[serde(default)]
-    pub guesses: u64,
-    /// The mean absolute error of guesses, relative to the time from submission to completion.
-    #[serde(default)]
-    pub guess_error: f64,
+    /// The number of flows that could not be predicted, because a job had never run.
+    pub unknown: u64,
 }
 
 /// The numbers of running and waiting tasks over time.

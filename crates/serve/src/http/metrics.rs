@@ -157,7 +157,7 @@ impl Page {
     }
 
     fn predictions(&mut self, calibration: &Calibration) {
-        let Calibration { flows, inside, error, bias, deadlines, guesses, guess_error } = *calibration;
+        let Calibration { flows, inside, error, bias, deadlines, unknown } = *calibration;
         let help = "Finished flows with a prediction; older flows count less.";
         self.one("slackline_predicted_flows", help, flows as f64);
         let help = "Fraction of these flows that finished inside their 80 % prediction interval.";
@@ -170,10 +170,9 @@ impl Page {
             let help = "Fraction of the flows with deadlines for which meeting or missing it was predicted correctly.";
             self.one("slackline_prediction_deadlines_right_ratio", help, deadlines);
         }
-        let help = "Finished flows whose prediction was a guess, without known task durations; older flows count less.";
-        self.one("slackline_guessed_flows", help, guesses as f64);
-        let help = "Mean absolute error of predicted completions without known task durations, as a fraction of the time from submission to completion.";
-        self.one("slackline_guess_error_ratio", help, guess_error);
+        let help =
+            "Finished flows without a prediction, because a job had never run; older flows count less.";
+        self.one("slackline_unpredicted_flows", help, unknown as f64);
     }
 
     fn counted(&mut self, counted: &Counters, others: &SchedulerMetrics) {

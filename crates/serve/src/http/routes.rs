@@ -40,10 +40,12 @@ fn all() -> OpenApiRouter<AppState> {
         .routes(routes!(submissions::show))
         .routes(routes!(explain::explain))
         .routes(routes!(explain::logs))
-        .routes(routes!(recurrences::list));
+        .routes(routes!(recurrences::list))
+        .routes(routes!(recurrences::times));
     let submit = OpenApiRouter::new()
         .routes(routes!(submissions::submit))
         .routes(routes!(submissions::change))
+        .routes(routes!(submissions::rerun))
         .routes(routes!(submissions::cancel))
         .routes(routes!(submissions::hold))
         .routes(routes!(submissions::unhold))

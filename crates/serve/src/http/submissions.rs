@@ -14,6 +14,7 @@ use super::service::acted;
 use crate::api::{Accepted, Change, Done, Submission, Submissions, Submit};
 use crate::service::handle::states;
 use crate::state::auth::Principal;
+use crate::state::record::Rerun;
 use crate::state::{Answer, Command, Filter};
 
 /// The default number of submissions of a page.
@@ -148,6 +149,44 @@ impl Target {
         let Self { app, principal, number, flow } = self;
         acted(&app, principal, Command::Hold { number, flow, held }).await
     }
+}
+
+/// Run a submission that has ended again: all its jobs, those that failed or have not run, or one and those that depend on
+/// it. It gets a new number.
+#[utoipa::path(post, path = "/api/v1/submissions/{number}/rerun", tag = "submissions", security(("token" = ["submit"])),
+    params(("number" = u64, Path, description = "Its number"),
+        ("from_job" = Option<String>, Query, description = "Only this job (JOB or FLOW/JOB) and those that depend on it"),
+        ("failed" = Option<bool>, Query, description = "Only jobs that have failed or have not run")),
+    responses((status = 201, body = Accepted), Problems))]
+pub(super) async fn rerun(
+    State(app): State<AppState>,
+    Caller(principal): Caller,
+    PathNumber(number): PathNumber,
+    mut query: Query,
+) -> ApiResult {
+    let from = query.text("from_job")?;
+    let failed = query.read("failed", "true or false", |text| text.parse::<bool>().ok())?;
+    query.end(&["from_job", "failed"])?;
+    let choice = match (from, failed == Some(true)) {
+        (Some(_), true) => {
+            return Err(ApiError::bad("found from_job and failed, expected one of them".to_owned()));
+        }
+        (Some(job), false) => Rerun::From(job),
+        (None, true) => Rerun::Failed,
+        (None, false) => Rerun::All,
+    };
+    let command = app.handle.rerun(number, choice).await?;
+    accepted(&app, principal, command).await
+}
+
+/// Executes a command that submits, and responds with the submission.
+pub(super) async fn accepted(app: &AppState, principal: Principal, command: Command) -> ApiResult {
+    let Answer::Accepted(accepted) = app.handle.execute(principal, command).await? else {
+        unreachable!("invariant: what is submitted is accepted or refused")
+    };
+    let mut answer = document(StatusCode::CREATED, &*accepted);
+    answer.extensions_mut().insert(AuditNote(accepted.message));
+    Ok(answer)
 }
 
 /// Cancel a submission, or one of its flows. Its running tasks are stopped.

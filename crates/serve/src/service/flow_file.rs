@@ -16,9 +16,7 @@ use slackline_model::{Draft, Instance, WallTime, shell};
 use slackline_task::base::clock;
 use slackline_task::input::pattern;
 
-use crate::api::{Schedule, Submit};
-use crate::service::own_paths::own_by;
-use crate::state::cron::Times;
+use crate::api::Submit;
 use crate::state::record::SubmissionSpec;
 
 /// The file name in messages if the request has none.
@@ -165,12 +163,6 @@ pub fn check(
     // A schedule fills its time conversions only at a submission. Here they stay unchanged.
     let (ImportedWorkload { draft, source, .. }, passed) = read(&submit, now)?;
     check_parts(&submit, &draft, &source)?;
-    let times = submit.schedule.as_ref().map(|schedule| {
-        let zone = submit.zone.clone();
-        Times::new(&Schedule { zone, ..schedule.clone() }, here)
-    });
-    // The state machine reports a schedule without times.
-    let own_by = times.and_then(Result::ok).map(|times| own_by(&submit, &times)).unwrap_or_default();
     let mut wanted = SubmissionSpec {
         name: submit.name.clone().unwrap_or_else(|| usual_name(&submit)),
         submit,
@@ -178,7 +170,8 @@ pub fn check(
         since: now,
         recurrence: None,
         runs_all: false,
-        own_by,
+        own_by: Vec::new(),
+        rerun: None,
         due: None,
         draft: OnceLock::new(),
     };
@@ -310,7 +303,7 @@ mod tests {
 
     use super::*;
     use crate::SECOND;
-    use crate::api::CatchUp;
+    use crate::api::{CatchUp, Schedule};
 
     const FLOW: &str = r#"
 slackline = 1

@@ -169,11 +169,11 @@ impl Forecaster {
 
     /// The estimates, without prediction intervals.
     fn expected(&self, with: &Completions) -> BTreeMap<(u64, String), FlowEstimate> {
-        let guesses = self.outlook.guesses();
+        let unknown = self.outlook.unknown_flows();
         let one = |(name, &at): (&String, &f64)| {
             let (number, flow) = split(name)?;
-            let is_guess = guesses.contains(name);
-            let expected = FlowEstimate { completion: self.at(at), between: None, is_guess, chance: None };
+            let completion = (!unknown.contains(name)).then(|| self.at(at));
+            let expected = FlowEstimate { completion, between: None, chance: None };
             Some(((number, flow.to_owned()), expected))
         };
         with.iter().filter_map(one).collect()
@@ -203,13 +203,10 @@ impl Forecaster {
             let Some((number, flow)) = split(name) else { continue };
             let deadline = self.deadline(number, flow);
             let Some(expected) = flows.get_mut(&(number, flow.to_owned())) else { continue };
-            if expected.is_guess {
-                // A guess gets no interval, because the samples do not vary the durations of the flow's tasks.
-                continue;
-            }
+            let Some(completion) = expected.completion else { continue };
             let [least, most] = run::Forecaster::likely(&mut ends).map(|at| self.at(at));
             // The interval always includes the estimate.
-            expected.between = Some([least.min(expected.completion), most.max(expected.completion)]);
+            expected.between = Some([least.min(completion), most.max(completion)]);
             expected.chance = deadline.map(|deadline| {
                 let holds = ends.iter().filter(|&&at| self.at(at) <= deadline).count();
                 100.0 * holds as f64 / ends.len() as f64
@@ -221,12 +218,17 @@ impl Forecaster {
     /// The impact of a submission on the others, and the changes with which it meets its deadlines.
     fn meaning(&self, number: u64, ahead: &ForecastInput, with: &Completions) -> Impact {
         let is_own = |name: &str| split(name).is_some_and(|(of, _)| of == number);
+        let unknown = self.outlook.unknown_flows();
+        // What work of unknown length does to others is unknown.
+        if unknown.iter().any(|name| is_own(name)) {
+            return Impact { number, makes_late: Vec::new(), remedies: Vec::new() };
+        }
         let without = ahead.without(is_own).completions().unwrap_or_default();
         let late = |(name, &before): (&String, &f64)| {
             let (of, flow) = split(name)?;
             let deadline = self.deadline(of, flow)?;
             let (before, after) = (self.at(before), self.at(*with.get(name)?));
-            (before <= deadline && after > deadline).then(|| DelayedFlow {
+            (!unknown.contains(name) && before <= deadline && after > deadline).then(|| DelayedFlow {
                 number: of,
                 name: self.runs.get(&of).map_or_else(String::new, |run| run.name.clone()),
                 flow: flow.to_owned(),

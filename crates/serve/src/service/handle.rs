@@ -14,10 +14,12 @@ use crate::lock;
 use crate::service::durations::SharedHistogram;
 use crate::service::flow_file::check;
 use crate::service::message::Message;
+use crate::service::own_paths::own_by;
 use crate::service::paths::ServicePaths;
 use crate::service::run_observer::RecentAttempts;
 use crate::service::watchdog::Blockage;
 use crate::state::auth::Principal;
+use crate::state::record::Rerun;
 use crate::state::times::deadline;
 use crate::state::{Answer, Command, Refusal, RefusalKind, ServiceState};
 
@@ -172,9 +174,30 @@ impl ServiceHandle {
     /// # Errors
     /// The errors of the file, with their lines.
     pub fn submission(&self, principal: &Principal, submit: Submit) -> Result<Command, Refusal> {
-        let (wanted, passed) =
+        let (mut wanted, passed) =
             check(submit, &principal.name, self.now(), &self.zone).map_err(Refusal::invalid)?;
+        wanted.own_by = own_by(&wanted.submit, &self.zone);
         Ok(Command::Submit { wanted: Box::new(wanted), passed })
+    }
+
+    /// The command that runs a submission that has ended again.
+    ///
+    /// # Errors
+    /// It is not kept, or has no job of this name.
+    pub async fn rerun(&self, number: u64, choice: Rerun) -> Result<Command, Refusal> {
+        if let Rerun::From(name) = &choice {
+            let wanted = self.query(move |state, _| state.ended_spec(number)).await??;
+            let read = tokio::task::spawn_blocking(move || wanted.draft()).await.map_err(|_| gone())?;
+            let draft = read.map_err(Refusal::invalid)?;
+            let jobs = draft.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
+            let names: Vec<String> = jobs.map(|(flow, job)| format!("{}/{}", flow.id, job.id)).collect();
+            let is_it = |known: &String| known == name || known.rsplit('/').next() == Some(name);
+            if !names.iter().any(is_it) {
+                let message = slackline_model::names::unknown("job", name, &names);
+                return Err(Refusal::invalid(format!("from_job: {message}")));
+            }
+        }
+        Ok(Command::Rerun { number, choice })
     }
 
     /// The command that changes a submission. A relative deadline counts from the release of the flow.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use slackline::run::{
-    Backend, EngineError, JobHistory, NewRun, Note, Request, Run, RunError, RunRecord, Sink,
+    Backend, Choices, EngineError, JobHistory, NewRun, Note, Request, Run, RunError, RunRecord, Sink,
 };
 use slackline_executor::store::log::LogError;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
@@ -24,7 +24,7 @@ use crate::lock;
 use crate::service::flow_file::{deadlines, file_of, look, parameters};
 use crate::service::message::Tell;
 use crate::service::setup::Setup;
-use crate::state::record::SubmissionSpec;
+use crate::state::record::{Rerun, SubmissionSpec};
 use crate::state::series::RunKey;
 use crate::state::{FlowProgress, RunningSubmission, StateEvent, WorkItem};
 
@@ -108,7 +108,7 @@ impl Launcher {
 
     fn open(&self, number: u64, wanted: &SubmissionSpec) -> StateEvent {
         let mut unrunnable = UnrunnableFlows::default();
-        match self.opened(wanted, &mut unrunnable) {
+        match self.opened(number, wanted, &mut unrunnable) {
             Ok(opened) => {
                 let run = progress(&opened.run);
                 lock(&self.readies).insert(number, opened);
@@ -121,7 +121,12 @@ impl Launcher {
         }
     }
 
-    fn opened(&self, wanted: &SubmissionSpec, sink: &mut dyn Sink) -> Result<OpenedRun, RunError> {
+    fn opened(
+        &self,
+        number: u64,
+        wanted: &SubmissionSpec,
+        sink: &mut dyn Sink,
+    ) -> Result<OpenedRun, RunError> {
         let invalid = |problem: String| RunError::from(EngineError::other(problem));
         let (setup, submit) = (&self.setup, &wanted.submit);
         let state = setup.paths.run(&RunKey::of(wanted));
@@ -136,6 +141,9 @@ impl Launcher {
         request.directory = submit.directory.as_ref().map(PathBuf::from);
         request.since = Some(wanted.since.0);
         request.zone.clone_from(&submit.zone);
+        if let Some((_, choice)) = &wanted.rerun {
+            request.start_rerun(number, choices(choice))?;
+        }
         if wanted.runs_all {
             request.start_time(wanted.since)?;
         }
@@ -146,6 +154,19 @@ impl Launcher {
         let known = run.known()?;
         let followed = run.follow(&known);
         Ok(OpenedRun { run, known, followed })
+    }
+}
+
+/// The jobs of a rerun.
+fn choices(choice: &Rerun) -> Choices {
+    match choice {
+        Rerun::All => Choices::again(),
+        Rerun::Failed => Choices::default(),
+        Rerun::From(job) => {
+            let mut choices = Choices::default();
+            choices.from.push(job.clone());
+            choices
+        }
     }
 }
 

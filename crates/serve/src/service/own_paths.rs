@@ -1,9 +1,10 @@
-//! Whether the times of a schedule read and write paths of their own, so that none has to wait for another.
+//! Whether the times of a schedule read and write separate paths, so that none has to wait for another.
 
+use jiff::tz::TimeZone;
 use slackline_model::WallTime;
 use slackline_model::draft::RunDraft;
 
-use crate::api::{Overlap, Submit};
+use crate::api::{Overlap, Schedule, Submit};
 use crate::service::flow_file::read;
 use crate::state::cron::Times;
 
@@ -13,10 +14,14 @@ const TIMES: [WallTime; 2] = [WallTime(981_173_106_000_000), WallTime(1_384_802_
 
 /// The parameters whose values distinguish the paths of one time of a schedule from those of others. Empty if times
 /// share paths: an output is the same at two times, or an input may be the output of another time.
-pub(crate) fn own_by(submit: &Submit, times: &Times) -> Vec<String> {
-    if submit.overlap != Overlap::Apart {
-        return Vec::new();
-    }
+/// `here` is the zone of the service.
+pub(crate) fn own_by(submit: &Submit, here: &TimeZone) -> Vec<String> {
+    let times = submit.schedule.as_ref().filter(|_| submit.overlap == Overlap::Apart).and_then(|schedule| {
+        let zone = submit.zone.clone();
+        // The state machine reports a schedule without times.
+        Times::new(&Schedule { zone, ..schedule.clone() }, here).ok()
+    });
+    let Some(times) = &times else { return Vec::new() };
     let is_dated = |(_, value): &(&String, &String)| value.replace("%%", "").contains('%');
     let dated = submit.parameters.iter().filter(is_dated).map(|(name, _)| name);
     let Some(first) = runs_at(submit, times, |_| TIMES[0]) else { return Vec::new() };
@@ -97,19 +102,17 @@ fn meet(path: [&String; 2], other: [&String; 2]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::Schedule;
 
     fn own(jobs: &str) -> Vec<String> {
         let document = format!(
             "slackline = 1\n[parameters]\nday = \"d\"\nhour = \"h\"\nfixed = \"x\"\n[[flows]]\nid = \"f\"\njobs = [{jobs}]\n"
         );
         let schedule = Schedule { cron: "0 * * * *".into(), ..Schedule::default() };
-        let times = Times::new(&schedule, &jiff::tz::TimeZone::UTC).unwrap();
         let parameters = [("day", "%Y-%m-%d"), ("hour", "%H"), ("fixed", "100%%")]
             .map(|(name, value)| (name.into(), value.into()));
         let submit =
             Submit { document, parameters: parameters.into(), schedule: Some(schedule), ..Submit::default() };
-        own_by(&submit, &times)
+        own_by(&submit, &TimeZone::UTC)
     }
 
     fn job(id: &str, inputs: &str, output: &str) -> String {
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn times_with_paths_of_their_own_are_distinguished_by_the_parameters_of_their_outputs() {
+    fn times_with_separate_paths_are_distinguished_by_the_parameters_of_their_outputs() {
         assert_eq!(own(&job("a", "in/{day}", "out/{day}")), ["day"]);
         assert_eq!(own(&job("a", "in/{day}/raw", "in/{day}/clean")), ["day"]);
         assert_eq!(own(&job("a", "in/*", "out/{day}/{hour}")), ["day", "hour"]);

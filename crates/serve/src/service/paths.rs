@@ -3,7 +3,7 @@
 //! ```text
 //! service.log       records of submissions and their ends
 //! flows/NAME/       the state directory of the runs of a name, as `run` has it
-//! times/NAME/TIME/  the state directory of the runs of one time of a schedule that has paths of its own
+//! times/NAME/TIME/  the state directory of the runs of one time of a schedule that has separate paths
 //! gone/             state directories that expired, kept for a day
 //! engine/           of the engine: its running workers
 //! past.history      durations of jobs

@@ -87,6 +87,7 @@ jobs = [{ id = "c", run = { mapper = "cat", inputs = ["@load/b"], output = "out/
             recurrence,
             runs_all: false,
             own_by: Vec::new(),
+            rerun: None,
             due,
             draft,
         });

@@ -10,7 +10,7 @@ use slackline_task::base::clock::ClockReading;
 
 use crate::api::{Accepted, Change};
 use crate::state::auth::{Principal, Role};
-use crate::state::record::{Record, SubmissionSpec};
+use crate::state::record::{Record, Rerun, SubmissionSpec};
 use crate::state::submissions::Entry;
 use crate::state::{ServiceState, Transition};
 
@@ -36,8 +36,10 @@ pub enum Command {
         /// The parsed deadline of `change`, if it has one.
         deadline: Option<WallTime>,
     },
-    /// Submit the flows of a schedule now.
-    Run(String),
+    /// Submit the flows of a schedule now, or for one of its past times.
+    Run { name: String, past: Option<WallTime> },
+    /// Run a submission that has ended again.
+    Rerun { number: u64, choice: Rerun },
     /// Remove a schedule.
     Remove(String),
     /// Pause or resume a schedule.
@@ -131,7 +133,12 @@ impl ServiceState {
                 Command::Change { number, change, deadline } => {
                     Answer::Done(state.change(principal, number, change, deadline)?)
                 }
-                Command::Run(name) => Answer::Done(state.run_now(principal, &name)?),
+                Command::Run { name, past } => {
+                    Answer::Accepted(Box::new(state.run_now(principal, &name, past)?))
+                }
+                Command::Rerun { number, choice } => {
+                    Answer::Accepted(Box::new(state.rerun(principal, number, choice)?))
+                }
                 Command::Remove(name) => Answer::Done(state.remove(principal, &name)?),
                 Command::Pause { name, paused } => Answer::Done(state.pause(principal, &name, paused)?),
                 Command::Drain(draining) => Answer::Done(state.drain(draining)),

@@ -5,9 +5,9 @@
 //! come by elapsed time, as in Vixie cron: also through an hour that occurs twice, and none in a gap.
 
 use cronexpr::{Crontab, MakeTimestamp};
-use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
 use slackline_model::WallTime;
 
 use crate::api::Schedule;
@@ -138,10 +138,27 @@ impl Times {
         let ambiguous = self.zone.to_ambiguous_zoned(wall);
         if let AmbiguousOffset::Gap { before, .. } = ambiguous.offset() {
             // As the clock before the gap would read it, it is after the change.
-            let skipped = before.to_timestamp(wall).ok()?;
+            // A time at the very beginning of the gap is that of the change itself.
+            let skipped = before.to_timestamp(wall).ok()?.checked_add(SignedDuration::from_nanos(1)).ok()?;
             return self.zone.preceding(skipped).next().map(|change| change.timestamp());
         }
         ambiguous.compatible().ok().map(|zoned| zoned.timestamp())
+    }
+
+    /// A moment, or the beginning or the end of a date, in the zone of the schedule.
+    ///
+    /// # Errors
+    /// The value found, and the value expected.
+    pub fn date(&self, text: &str, is_end: bool) -> Result<WallTime, String> {
+        if let Ok(at) = text.parse::<Timestamp>() {
+            return Ok(wall_time(at));
+        }
+        let date = text.parse::<jiff::civil::Date>().ok();
+        let date = if is_end { date.and_then(|date| date.tomorrow().ok()) } else { date };
+        let at = date.and_then(|date| date.to_zoned(self.zone.clone()).ok());
+        let at = at.ok_or_else(|| format!("found {text:?}, expected a date such as 2026-03-01"))?;
+        let at = wall_time(at.timestamp());
+        Ok(if is_end { at.earlier_by(1) } else { at })
     }
 
     /// Fills strftime conversions in a text with a moment, in the zone of the schedule.
@@ -217,7 +234,8 @@ mod tests {
             let first = WallTime(at.0 / minute * minute);
             (1..100_000).map(|k| first + k * minute).find(|&at| is_time(times, at))
         };
-        for cron in ["* * * * *", "*/20 * * * *", "30 0,2,3 * * *", "15 2 * * *", "30 */2 * * *"] {
+        for cron in ["* * * * *", "*/20 * * * *", "30 0,2,3 * * *", "0 2 * * *", "15 2 * * *", "30 */2 * * *"]
+        {
             for zone in ["Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Africa/Casablanca"] {
                 let times = times(cron, zone);
                 for start in ["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z", "2026-04-04T10:00:00Z"] {

@@ -254,10 +254,11 @@ impl ServiceState {
         };
         progress.expected = Some(expected);
         let Some(deadline) = progress.deadline.filter(|&deadline| now <= deadline) else { return };
-        let is_late = expected.completion > deadline && !is_on_trial;
+        let Some(completion) = expected.completion else { return };
+        let is_late = completion > deadline && !is_on_trial;
         let was_late = std::mem::replace(&mut progress.is_likely_late, is_late);
         if is_late && !was_late {
-            let by = duration(expected.completion.seconds_since(deadline));
+            let by = duration(completion.seconds_since(deadline));
             let mut message =
                 format!("{flow} is predicted to miss its deadline {} by {by}", timestamp(deadline));
             let cause = cause.or_else(|| self.blamed(number, flow));
@@ -336,7 +337,10 @@ fn words(prediction: &Prediction) -> String {
             Some(false) => ", after its deadline",
             None => "",
         };
-        format!("{} is predicted to finish at {}{holds}", flow.flow, flow.completion)
+        match flow.completion {
+            Some(completion) => format!("{} is predicted to finish at {completion}{holds}", flow.flow),
+            None => format!("it is unknown when {} finishes, because a job never ran", flow.flow),
+        }
     };
     let mut words: Vec<String> = prediction.flows.iter().map(flow).collect();
     words.extend(prediction.makes_late.iter().map(|late| {

@@ -49,7 +49,8 @@ impl FlowProgress {
             1 => "1 task is unfinished".to_owned(),
             open => format!("{open} tasks are unfinished"),
         };
-        let then = self.expected.map(|expected| expected.completion).filter(|&completion| completion > now);
+        let then =
+            self.expected.and_then(|expected| expected.completion).filter(|&completion| completion > now);
         let then = then
             .map_or_else(String::new, |then| format!("; it is predicted to finish at {}", timestamp(then)));
         format!(", {tasks}{then}")
@@ -75,11 +76,11 @@ impl FlowProgress {
     /// Whether the flow was late or will be late by its estimate. `None` if unknown.
     pub(super) fn is_late(&self, now: WallTime) -> Option<bool> {
         let deadline = self.deadline?;
-        match (self.completion, self.expected) {
+        match (self.completion, self.expected.and_then(|expected| expected.completion)) {
             (Some(at), _) => Some(at > deadline),
             _ if now > deadline && !self.state.is_over() => Some(true),
             _ if self.state == FlowStatus::Held => None,
-            (None, Some(expected)) if !self.state.is_over() => Some(expected.completion > deadline),
+            (None, Some(expected)) if !self.state.is_over() => Some(expected > deadline),
             _ => None,
         }
     }
@@ -133,12 +134,10 @@ impl RunningSubmission {
 /// The estimate of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowEstimate {
-    /// The estimated completion.
-    pub completion: WallTime,
-    /// The 80 % prediction interval of the completion. `None` for a guess.
+    /// The estimated completion. `None` if it is unknown: a job never ran, and its file has no duration for it.
+    pub completion: Option<WallTime>,
+    /// The 80 % prediction interval of the completion.
     pub between: Option<[WallTime; 2]>,
-    /// Whether the estimate is a guess, because the durations of its tasks are unknown.
-    pub is_guess: bool,
-    /// The chance of meeting the deadline, percent. `None` without a deadline, or for a guess.
+    /// The chance of meeting the deadline, percent. `None` without a deadline, or if it is unknown.
     pub chance: Option<f64>,
 }

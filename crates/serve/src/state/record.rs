@@ -32,6 +32,9 @@ pub struct SubmissionSpec {
     /// paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_by: Vec<String>,
+    /// The submission that it repeats, and which of its jobs run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerun: Option<(u64, Rerun)>,
     /// The first deadline of its flows, if its file was read and has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<WallTime>,
@@ -50,6 +53,17 @@ impl SubmissionSpec {
     pub fn key(&self) -> Option<&String> {
         self.submit.key.as_ref().filter(|_| self.recurrence.is_none())
     }
+}
+
+/// Which jobs of a submission run again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rerun {
+    All,
+    /// Those that have failed or have not run.
+    Failed,
+    /// This one, and those that depend on it.
+    From(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,7 +125,7 @@ impl FlowChange {
     }
 }
 
-/// Decayed sums of the prediction errors. Guesses are counted separately.
+/// Decayed sums of the prediction errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// Flows with a prediction interval.
@@ -126,10 +140,9 @@ pub struct Scores {
     pub deadlines: f64,
     /// Flows for which the prediction was right whether they meet their deadline.
     pub right: f64,
-    /// Flows whose completion was a guess, because the durations of their tasks were unknown.
-    pub guesses: f64,
-    /// The sum of absolute errors of guesses, relative as in `error`.
-    pub guess_error: f64,
+    /// Flows whose completion was unknown, because a job had never run.
+    #[serde(alias = "guesses")]
+    pub unknown: f64,
 }
 
 impl Scores {
@@ -144,14 +157,12 @@ impl Scores {
         deadline: Option<WallTime>,
         done: WallTime,
     ) {
-        let completion = wall_time(first.completion);
+        let Some(completion) = first.completion.map(wall_time) else {
+            self.unknown = self.unknown * Self::KEPT + 1.0;
+            return;
+        };
         let took = (done.since(submitted) as f64).max(1.0);
         let later = (done.0 as f64 - completion.0 as f64) / took;
-        if first.guess {
-            self.guesses = self.guesses * Self::KEPT + 1.0;
-            self.guess_error = self.guess_error * Self::KEPT + later.abs();
-            return;
-        }
         // The intervals could not be simulated. This error is reported where it happens.
         let Some([least, most]) = first.between.map(|between| between.map(wall_time)) else { return };
         let Self { flows, inside, error, bias, deadlines, right, .. } = self;
@@ -177,8 +188,7 @@ impl Scores {
             error: mean(self.error, self.flows),
             bias: mean(self.bias, self.flows),
             deadlines: (self.deadlines > 0.0).then(|| mean(self.right, self.deadlines)),
-            guesses: self.guesses.round() as u64,
-            guess_error: mean(self.guess_error, self.guesses),
+            unknown: self.unknown.round() as u64,
         }
     }
 }
@@ -277,6 +287,9 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         age: Option<WallTime>,
         ended: Box<api::Submission>,
+        /// The submission, to run it again, unless an earlier record has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wanted: Option<Box<SubmissionSpec>>,
     },
     /// A reading of the age clock.
     Aged(WallTime),

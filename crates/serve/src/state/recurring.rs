@@ -111,6 +111,7 @@ impl RecurringSubmission {
             recurrence: Some(name.clone()),
             runs_all: true,
             own_by: own_by.clone(),
+            rerun: None,
             // The file has not been read for this time.
             due: None,
             draft: OnceLock::new(),
@@ -181,7 +182,9 @@ impl ServiceState {
 
     /// Marks times of a schedule as handled, from a record.
     pub(super) fn handled(&mut self, name: &str, until: WallTime, is_submitted: bool) {
-        if let Some(again) = self.schedules.get_mut(name) {
+        // A past time that a user has submitted again is handled already.
+        let again = self.schedules.get_mut(name).filter(|again| until > again.recurring.handled);
+        if let Some(again) = again {
             again.handle(until);
             if is_submitted {
                 again.recurring.last = Some(until);
@@ -307,11 +310,29 @@ impl ServiceState {
         Ok(again)
     }
 
-    /// Submits the flows of a schedule now. Its times stay as they are.
-    pub(super) fn run_now(&mut self, principal: &Principal, name: &str) -> Result<String, Refusal> {
+    /// Submits the flows of a schedule now, or for one of its past times, which waits for no files. The other times of the
+    /// schedule stay as they are.
+    pub(super) fn run_now(
+        &mut self,
+        principal: &Principal,
+        name: &str,
+        past: Option<WallTime>,
+    ) -> Result<Accepted, Refusal> {
         let now = self.now();
-        let mut wanted = self.own_schedule(principal, name)?.at(now).map_err(Refusal::invalid)?;
-        (wanted.recurrence, wanted.submit.key) = (None, None);
+        let again = self.own_schedule(principal, name)?;
+        if let Some(at) =
+            past.filter(|&at| at > again.recurring.handled || again.times.after(at.earlier_by(1)) != Some(at))
+        {
+            let message = format!("at: found {}, expected a past time of {name}", timestamp(at));
+            return Err(Refusal::invalid(message));
+        }
+        let mut wanted = again.at(past.unwrap_or(now)).map_err(Refusal::invalid)?;
+        wanted.submit.key = None;
+        if past.is_some() {
+            wanted.submit.wait_for_nothing();
+        } else {
+            wanted.recurrence = None;
+        }
         let first = self.submissions.first_of(name);
         if let Some(other) = first.filter(|_| wanted.submit.overlap == Overlap::Skip) {
             let message =
@@ -323,7 +344,34 @@ impl ServiceState {
         self.usage.count_rate(&principal.name, self.clock.elapsed());
         let accepted = self.accept(wanted);
         self.submissions.unread.extend(accepted.number);
-        Ok(accepted.message)
+        Ok(accepted)
+    }
+
+    /// The times of a schedule from `from` up to `to`, at most `TIMES_MOST`. The second value is its zone.
+    ///
+    /// # Errors
+    /// The schedule is unknown, or there are more times.
+    pub fn times_of(&self, name: &str, from: &str, to: &str) -> Result<Vec<WallTime>, Refusal> {
+        let names: Vec<String> = self.schedules.keys().cloned().collect();
+        let unknown =
+            || Refusal::new(RefusalKind::NotFound, slackline_model::names::unknown("schedule", name, &names));
+        let again = self.schedules.get(name).ok_or_else(unknown)?;
+        let [from, to] = [("from", from, false), ("to", to, true)].map(|(option, text, is_end)| {
+            again
+                .times
+                .date(text, is_end)
+                .map_err(|expected| Refusal::invalid(format!("{option}: {expected}")))
+        });
+        let (from, to) = (from?, to?.min(self.now()));
+        let next = |&at: &WallTime| again.times.after(at);
+        let times = std::iter::successors(again.times.after(from.earlier_by(1)), next);
+        let times: Vec<WallTime> = times.take_while(|&at| at <= to).take(TIMES_MOST + 1).collect();
+        if times.len() > TIMES_MOST {
+            return Err(Refusal::invalid(format!(
+                "found more than {TIMES_MOST} times, expected fewer at once"
+            )));
+        }
+        Ok(times)
     }
 
     pub(super) fn remove(&mut self, principal: &Principal, name: &str) -> Result<String, Refusal> {
@@ -372,6 +420,9 @@ impl ServiceState {
         self.schedules.values().filter_map(of).collect()
     }
 }
+
+/// The most times of a schedule in one answer.
+const TIMES_MOST: usize = 10_000;
 
 /// The most times of a schedule that are submitted together.
 const AT_ONCE: usize = 20;

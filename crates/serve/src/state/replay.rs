@@ -1,5 +1,7 @@
 //! The state rebuilt from records, and the shortest list of records that gives the same state.
 
+use std::sync::Arc;
+
 use slackline_model::WallTime;
 use slackline_task::base::clock::ClockReading;
 
@@ -68,12 +70,14 @@ impl ServiceState {
             Record::Alerted { number, flow, kind } => {
                 self.recall(number, |entry| entry.alerted.extend([(flow, kind)]));
             }
-            Record::Ended { age, ended } => {
+            Record::Ended { age, ended, wanted } => {
                 let end = ended.ended.map_or_else(WallTime::default, wall_time);
-                if let Some(entry) = self.take_out(ended.number) {
-                    self.recall_scores(&entry, &ended.flows);
+                let entry = self.take_out(ended.number);
+                if let Some(entry) = &entry {
+                    self.recall_scores(entry, &ended.flows);
                 }
-                self.submissions.remember(*ended, age.unwrap_or(end));
+                let wanted = entry.map(Entry::kept).or(wanted.map(|wanted| Arc::new(*wanted)));
+                self.submissions.remember(*ended, age.unwrap_or(end), wanted);
             }
             Record::Aged(age) => self.clock.recall(age),
             Record::Draining(draining) => self.submissions.queue.is_draining = draining,
@@ -109,10 +113,11 @@ impl ServiceState {
             .extend(self.schedules.values().map(|again| Record::Recurs(Box::new(again.recurring.clone()))));
         // Those of unfinished submissions come first, because a change may allow a second alert.
         records.extend(self.alerts.kept.iter().map(|alert| Record::Alert(Box::new(alert.clone()))));
-        for (ended, age) in self.submissions.finished.with_ages() {
+        for (ended, age, wanted) in self.submissions.finished.with_ages() {
             let is_usual = ended.ended.is_some_and(|at| wall_time(at).0.abs_diff(age.0) <= LATE);
             let age = (!is_usual).then_some(age);
-            records.push(Record::Ended { age, ended: Box::new(ended.clone()) });
+            let wanted = wanted.map(|wanted| Box::new(SubmissionSpec::clone(wanted)));
+            records.push(Record::Ended { age, ended: Box::new(ended.clone()), wanted });
         }
         for (&number, entry) in &self.submissions.open {
             let (at, wanted) = (entry.submitted, Box::new(SubmissionSpec::clone(&entry.wanted)));

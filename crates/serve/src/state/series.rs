@@ -28,7 +28,7 @@ impl RunKey {
     }
 }
 
-/// Half of a SHA-256, in hexadecimal: nobody finds two texts with the same one.
+/// Half of a SHA-256, in hexadecimal: no two texts with the same one can be found.
 fn digest(text: &str) -> String {
     use sha2::Digest;
     let sum = sha2::Sha256::digest(text.as_bytes());

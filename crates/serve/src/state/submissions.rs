@@ -90,12 +90,17 @@ impl Submissions {
     }
 
     /// Remembers a finished submission that ended at `age` by the age clock.
-    pub(super) fn remember(&mut self, ended: api::Submission, age: WallTime) {
+    pub(super) fn remember(
+        &mut self,
+        ended: api::Submission,
+        age: WallTime,
+        wanted: Option<Arc<SubmissionSpec>>,
+    ) {
         self.next = self.next.max(ended.number + 1);
         if let Some(key) = &ended.key {
             self.keys.insert((ended.user.clone(), key.clone()), ended.number);
         }
-        self.finished.push(ended, age);
+        self.finished.push(ended, age, wanted);
     }
 }
 
@@ -127,6 +132,13 @@ impl Entry {
             prediction: None,
             tries: 0,
         }
+    }
+
+    /// The submission as it was submitted, without its parsed file.
+    pub(super) fn kept(self) -> Arc<SubmissionSpec> {
+        let mut wanted = Arc::unwrap_or_clone(self.wanted);
+        wanted.draft.take();
+        Arc::new(wanted)
     }
 
     /// The run of the submission was opened.
@@ -265,7 +277,7 @@ impl ServiceState {
         let Some(entry) = self.submissions.open.get_mut(&number) else { return };
         let wait = RETRY_FIRST.saturating_mul(1 << entry.tries.min(10)).min(RETRY_LONGEST);
         entry.tries += 1;
-        let message = format!("retry in {} s: {problem}", wait / SECOND);
+        let message = format!("retry {} in {} s: {problem}", entry.tries, wait / SECOND);
         let not_before = Some(now + wait);
         entry.state = SubmissionState::Queued { why: Some(message.clone()), not_before };
         self.enqueue(number);
@@ -306,12 +318,14 @@ impl ServiceState {
         let record = Record::Ended {
             age: (age.0.abs_diff(now.0) > LATE).then_some(age),
             ended: Box::new(ended.clone()),
+            wanted: None,
         };
         self.out.records.push(record);
+        let (name, kept) = (entry.wanted.name.clone(), entry.kept());
         let finished = &mut self.submissions.finished;
-        finished.push(ended, age);
+        finished.push(ended, age, Some(kept));
         finished.next_purge = finished.next_purge.min(self.clock.elapsed() + PURGE_EVERY);
-        let (name, kind) = (&entry.wanted.name, state.name());
+        let kind = state.name();
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
         self.event("ended", Some(number), None, format!("{name}: {kind}{why}"));
     }

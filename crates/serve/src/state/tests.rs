@@ -17,7 +17,7 @@ use crate::api::{CatchUp, Change, FlowStatus, IfLate, Overlap, Schedule, State};
 use crate::state::alerts::ALERTS;
 use crate::state::auth::{Principal, Role};
 use crate::state::commands::submit::PARSED;
-use crate::state::record::SubmissionSpec;
+use crate::state::record::{Rerun, SubmissionSpec};
 use crate::state::*;
 use crate::timestamp;
 use world::{START, World, minutes, sent, sent_with, submit};
@@ -216,8 +216,7 @@ fn a_submission_that_starts_during_a_forecast_gets_another_one() {
     world.expected.insert((second, "f".into()), minutes(30));
     world.open(second, &[("f", 1, Some(minutes(10)))]);
     assert_eq!(std::mem::take(&mut world.predicting), [Some(first)]);
-    let expected =
-        FlowEstimate { completion: START + minutes(5), between: None, is_guess: false, chance: None };
+    let expected = FlowEstimate { completion: Some(START + minutes(5)), between: None, chance: None };
     let flows = BTreeMap::from([((first, "f".to_owned()), expected)]);
     let of = Some(Impact { number: first, makes_late: Vec::new(), remedies: Vec::new() });
     world.apply_event(StateEvent::Predicted(ForecastResult { took: 1_000, flows, of, problem: None }));
@@ -246,8 +245,7 @@ fn submissions_that_open_together_are_predicted_together() {
     assert_eq!(std::mem::take(&mut world.predicting), [Some(a)]);
     // The forecast includes both. The impact of the second on others comes with its own forecast.
     let answer = |number: u64| {
-        let at =
-            FlowEstimate { completion: START + minutes(5), between: None, is_guess: false, chance: None };
+        let at = FlowEstimate { completion: Some(START + minutes(5)), between: None, chance: None };
         let flows = [a, b].map(|number| ((number, "f".to_owned()), at)).into();
         let of = Some(Impact { number, makes_late: Vec::new(), remedies: Vec::new() });
         StateEvent::Predicted(ForecastResult { took: 1, flows, of, problem: None })
@@ -312,7 +310,7 @@ fn a_held_flow_has_no_prediction_and_could_start_when_it_is_resumed() {
     world.execute(&anna(), hold(true)).unwrap();
     world.pass(minutes(2));
     let flow = world.show(number).flows[0].clone();
-    assert_eq!((flow.predicted, flow.late, flow.guess), (None, None, false));
+    assert_eq!((flow.predicted, flow.late, flow.unknown), (None, None, false));
     world.expected.insert((number, "f".into()), minutes(33));
     world.execute(&anna(), hold(false)).unwrap();
     assert_eq!(world.show(number).flows[0].predicted, None, "what was expected before counts no more");
@@ -371,26 +369,30 @@ fn each_cause_is_reported_once_and_predictions_are_scored() {
 }
 
 #[test]
-fn guesses_are_counted_apart_from_predictions() {
+fn flows_that_cannot_be_predicted_are_counted_and_their_deadlines_never_hold() {
     let mut world = World::new(Limits::default());
-    let done = |world: &mut World, name: &str, is_guess: bool, after: u64| {
-        world.guesses = is_guess;
+    let done = |world: &mut World, name: &str, is_unknown: bool, after: u64| {
+        world.unknown = is_unknown;
         let number = world.submit(&anna(), submit(name));
         world.expected.insert((number, "f".into()), world.now.since(START) + minutes(10));
-        world.open(number, &[("f", 1, None)]);
+        world.open(number, &[("f", 1, Some(minutes(60 * 24)))]);
+        let shown = world.show(number);
+        let prediction = shown.prediction.unwrap().flows.remove(0);
+        assert_eq!((prediction.completion.is_none(), shown.flows[0].unknown), (is_unknown, is_unknown));
+        assert_eq!((prediction.holds.is_none(), shown.flows[0].late.is_none()), (is_unknown, is_unknown));
         world.pass(minutes(after));
         world.start(number, 0);
         world.finish(number, 0);
         world.back(number);
     };
-    done(&mut world, "guessed", true, 40);
+    done(&mut world, "new", true, 40);
     let calibration = world.service().calibration;
-    assert_eq!((calibration.flows, calibration.guesses, calibration.guess_error), (0, 1, 0.75));
+    assert_eq!((calibration.flows, calibration.unknown), (0, 1));
     done(&mut world, "predicted", false, 11);
     let calibration = world.service().calibration;
-    assert_eq!((calibration.flows, calibration.inside, calibration.guesses), (1, 1.0, 1));
+    assert_eq!((calibration.flows, calibration.inside, calibration.unknown), (1, 1.0, 1));
     assert!((calibration.error - 1.0 / 11.0).abs() < 1e-6, "{calibration:?}");
-    // A failed simulation of the samples leaves out the interval, but the prediction is still not a guess.
+    // A failed simulation of the samples leaves out the interval, but the completion is still predicted.
     world.unspread = true;
     done(&mut world, "unspread", false, 11);
     assert_eq!(world.service().calibration, calibration);
@@ -433,7 +435,7 @@ fn an_alert_names_a_submission_that_was_admitted_after_a_separate_forecast() {
 #[test]
 fn a_deadline_that_is_offered_leaves_room() {
     let offered = |between| {
-        let expected = FlowEstimate { completion: START + 7, between, is_guess: false, chance: None };
+        let expected = FlowEstimate { completion: Some(START + 7), between, chance: None };
         let remedy = api::Remedy::Deadline { flow: "f".into(), deadline: timestamp(START + 7) };
         let meaning = Impact { number: 3, makes_late: Vec::new(), remedies: vec![remedy] };
         let mut meaning = meaning.with_room(&[((3, "f".to_owned()), expected)].into());
@@ -487,7 +489,7 @@ fn a_submission_that_cannot_be_opened_is_retried_or_fails() {
     let number = world.submit(&anna(), submit("night"));
     world.not_opened(number, "the disk is full", false);
     assert_eq!(world.state(number), State::Queued);
-    assert!(world.why(number).unwrap().contains("retry in 5 s: the disk is full"));
+    assert!(world.why(number).unwrap().contains("retry 1 in 5 s: the disk is full"));
     world.pass(6 * SECOND);
     assert_eq!(world.state(number), State::Opening);
     world.not_opened(number, "the disk is full", false);
@@ -566,7 +568,7 @@ fn a_submission_gives_up_if_its_files_do_not_come() {
 }
 
 #[test]
-fn times_of_a_schedule_with_paths_of_their_own_do_not_wait_for_each_other() {
+fn times_of_a_schedule_with_separate_paths_do_not_wait_for_each_other() {
     for (own_by, states) in [
         (vec!["night".to_owned()], [State::Opening, State::Opening]),
         (Vec::new(), [State::Opening, State::Queued]),
@@ -664,10 +666,11 @@ fn a_schedule_that_is_run_by_hand_keeps_its_times() {
     let mut world = World::new(Limits::default());
     world.play = true;
     world.execute(&anna(), sent(nightly(CatchUp::All), "nightly")).unwrap();
-    let run = || Command::Run("nightly".into());
+    let run = || Command::Run { name: "nightly".into(), past: None };
     let bert = Principal::new("bert", Role::Submit);
     assert_eq!(world.execute(&bert, run()).unwrap_err().kind, RefusalKind::Forbidden);
-    assert_eq!(world.execute(&anna(), run()), Ok(Answer::Done("nightly is submitted as 1".to_owned())));
+    let Ok(Answer::Accepted(accepted)) = world.execute(&anna(), run()) else { panic!("it is accepted") };
+    assert_eq!(accepted.message, "nightly is submitted as 1");
     let before = world.recurrences();
     assert_eq!(before[0].last, None, "a run by hand is not a time of the schedule");
     world.restart();
@@ -683,11 +686,72 @@ fn a_schedule_that_is_run_by_hand_keeps_its_times() {
 }
 
 #[test]
+fn past_times_of_a_schedule_are_submitted_by_hand_and_only_those() {
+    let mut world = World::new(Limits::default());
+    let waits = api::Submit { when: vec!["in/%d".into()], ..nightly(CatchUp::All) };
+    world.execute(&anna(), sent(waits, "nightly")).unwrap();
+    let times = |from: &str, to: &str| {
+        let times = world.state.times_of("nightly", from, to);
+        times.map(|times| times.into_iter().map(|at| timestamp(at).to_string()).collect::<Vec<_>>())
+    };
+    assert_eq!(times("2026-03-28", "2026-03-29").unwrap(), ["2026-03-28T01:00:00Z", "2026-03-29T01:00:00Z"]);
+    assert_eq!(times("2026-11-23", "2030-01-01").unwrap().len(), 2, "no time that has not come");
+    assert!(
+        times("soon", "2026-03-29").unwrap_err().message.starts_with("from: found \"soon\", expected a date")
+    );
+    assert!(
+        times("0001-01-01", "2026-03-29").is_err_and(|refusal| refusal.message.contains("more than 10000"))
+    );
+    let at = |text: &str| {
+        let at: jiff::Timestamp = text.parse().unwrap();
+        Command::Run { name: "nightly".into(), past: Some(crate::wall_time(at)) }
+    };
+    for wrong in ["2026-03-28T01:00:01Z", "2026-11-25T01:00:00Z"] {
+        assert!(
+            world.execute(&anna(), at(wrong)).unwrap_err().message.contains("expected a past time"),
+            "{wrong}"
+        );
+    }
+    world.execute(&anna(), at("2026-03-28T01:00:00Z")).unwrap();
+    let wanted = world.submitted().remove(0);
+    assert_eq!((wanted.submit.parameters["night"].as_str(), wanted.runs_all), ("2026-03-28", true));
+    assert_eq!(world.show(1).occurrence.unwrap().at.to_string(), "2026-03-28T01:00:00Z");
+    // A past time does not wait for its files.
+    world.pass(2 * SECOND);
+    assert_eq!(world.why(1).as_deref(), Some("gave up after 0s: /in/a* does not exist"));
+    let before = world.recurrences();
+    world.restart();
+    assert_eq!(world.recurrences(), before);
+}
+
+#[test]
+fn a_submission_that_has_ended_is_run_again_under_a_new_number() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    let rerun = |number| Command::Rerun { number, choice: Rerun::From("j".into()) };
+    let refused = |world: &mut World, who: &Principal, number| world.execute(who, rerun(number)).unwrap_err();
+    assert_eq!(refused(&mut world, &anna(), number).message, "1 has not ended");
+    world.not_opened(number, "found no input", true);
+    for _ in 0..2 {
+        let bert = Principal::new("bert", Role::Submit);
+        assert_eq!(refused(&mut world, &bert, number).kind, RefusalKind::Forbidden);
+        assert_eq!(refused(&mut world, &anna(), 77).kind, RefusalKind::NotFound);
+        world.execute(&anna(), rerun(number)).unwrap();
+        let again = world.submitted().pop().unwrap();
+        let last = world.list()[0].number;
+        assert_eq!((again.rerun, again.name.as_str()), (Some((number, Rerun::From("j".into()))), "night"));
+        assert_eq!(world.show(last).rerun_of, Some(number));
+        // After a restart, also one that reads a shortened log, it is still kept.
+        world.compact();
+    }
+}
+
+#[test]
 fn a_schedule_that_skips_overlaps_is_not_run_beside_itself() {
     let mut world = World::new(Limits::default());
     let skipping = crate::api::Submit { overlap: Overlap::Skip, ..nightly(CatchUp::All) };
     world.execute(&anna(), sent(skipping, "nightly")).unwrap();
-    let run = || Command::Run("nightly".into());
+    let run = || Command::Run { name: "nightly".into(), past: None };
     world.execute(&anna(), run()).unwrap();
     let refusal = world.execute(&anna(), run()).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::Conflict);
@@ -963,7 +1027,7 @@ fn one_that_is_over_keeps_its_jobs_and_what_was_said_of_it_first() {
     assert_eq!((job.maps.tasks, job.maps.done, job.failed_attempts), (2, 1, 2));
     let said = over.prediction.clone().unwrap();
     assert_eq!((said.made, said.flows.len()), (timestamp(START), 1));
-    assert_eq!(said.flows[0].completion, timestamp(START + minutes(30)));
+    assert_eq!(said.flows[0].completion, Some(timestamp(START + minutes(30))));
     assert_eq!(said.flows[0].holds, Some(true));
     assert!(world.list()[0].flows[0].jobs.is_empty() && world.list()[0].prediction.is_none());
     world.restart();

@@ -32,11 +32,11 @@ impl FlowProgress {
             running: counts.running,
             failed_attempts: self.jobs.iter().map(|job| job.failed_attempts).sum(),
             completion: self.completion.map(timestamp),
-            predicted: expected.map(|expected| timestamp(expected.completion)),
+            predicted: expected.and_then(|expected| expected.completion).map(timestamp),
             predicted_between: expected
                 .and_then(|expected| expected.between)
                 .map(|between| between.map(timestamp)),
-            guess: expected.is_some_and(|expected| expected.is_guess),
+            unknown: expected.is_some_and(|expected| expected.completion.is_none()),
             late: self.is_late(now),
             cause: self.cause.clone(),
             why: None,
@@ -52,11 +52,10 @@ impl RunningSubmission {
             let expected = here.expected.filter(|_| !here.state.is_over())?;
             Some(api::FlowPrediction {
                 flow: here.flow.clone(),
-                completion: timestamp(expected.completion),
+                completion: expected.completion.map(timestamp),
                 between: expected.between.map(|between| between.map(timestamp)),
-                guess: expected.is_guess,
                 deadline: here.deadline.map(timestamp),
-                holds: here.deadline.map(|deadline| expected.completion <= deadline),
+                holds: here.deadline.and_then(|deadline| Some(expected.completion? <= deadline)),
                 chance: expected.chance,
             })
         };
@@ -126,6 +125,8 @@ impl Entry {
             missing: None,
             zone: wanted.submit.zone.clone(),
             own_state: RunKey::of(wanted).time,
+            rerun_of: wanted.rerun.as_ref().map(|(number, _)| *number),
+            commit: wanted.submit.commit.clone(),
             key: wanted.key().cloned(),
         }
     }

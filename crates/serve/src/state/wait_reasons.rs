@@ -167,7 +167,7 @@ impl RunningSubmission {
     /// The estimated end of all unfinished flows. `None` if one has no estimate.
     fn expected_end(&self) -> Option<WallTime> {
         let open = self.flows.iter().filter(|here| !here.state.is_over());
-        open.map(|here| here.expected.map(|expected| expected.completion))
+        open.map(|here| here.expected.and_then(|expected| expected.completion))
             .try_fold(WallTime::default(), |last, at: Option<WallTime>| Some(last.max(at?)))
     }
 

@@ -117,6 +117,11 @@ impl<'a> RemainingWork<'a> {
         }
         left.retain(|&seconds| seconds > 0.0);
         let max_slots = Some(phase.cap).filter(|&cap| cap < tasks.count());
-        (!left.is_empty()).then_some(PhaseDraft { tasks: TasksDraft::Each(left), min_slots: None, max_slots })
+        (!left.is_empty()).then_some(PhaseDraft {
+            tasks: TasksDraft::Each(left),
+            min_slots: None,
+            max_slots,
+            unknown: false,
+        })
     }
 }

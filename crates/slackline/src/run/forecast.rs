@@ -89,9 +89,10 @@ impl Forecast {
     }
 
     /// When a flow is predicted to finish, seconds after the start of the run, never before the last event;
-    /// `None` if it failed or no prediction is available.
+    /// `None` if it failed, its completion is unknown, or no prediction is available.
     pub fn of(&self, flow: &str) -> Option<f64> {
-        let expected = self.expected.get(flow).filter(|_| !self.has_failed(flow));
+        let is_known = || !self.has_failed(flow) && !self.model.unknown_flows().contains(flow);
+        let expected = self.expected.get(flow).filter(|_| is_known());
         expected.map(|at| at.max(self.now.seconds()))
     }
 

@@ -205,12 +205,12 @@ impl Forecaster {
         Ok((ahead, samples))
     }
 
-    /// The flows whose task durations are unknown, so that their estimates are guesses. Such a flow has an
-    /// unfinished job that never ran before and has no finished task.
-    pub fn guesses(&self) -> BTreeSet<String> {
+    /// The flows whose completion is unknown: they have an unfinished job that never ran before and has no finished task,
+    /// and their document has no duration for it, or they read the output of such a flow.
+    pub fn unknown_flows(&self) -> BTreeSet<String> {
         let of = |(number, run): (&u64, &TrackedRun)| {
-            let guesses = run.model.guesses(&run.known);
-            guesses.into_iter().map(|flow| format!("{number}/{flow}")).collect::<Vec<_>>()
+            let unknown = run.model.unknown_flows();
+            unknown.into_iter().map(|flow| format!("{number}/{flow}")).collect::<Vec<_>>()
         };
         self.runs.iter().flat_map(of).collect()
     }

@@ -1,6 +1,6 @@
 //! The executed schedule of a run, and its prediction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use slackline_executor::store::layout::Layout;
 use slackline_executor::store::run_schedule;
 use slackline_judge::Metrics;
 use slackline_model::schedule::FlowResult;
-use slackline_model::{Instance, Schedule};
+use slackline_model::{Draft, Instance, Schedule};
 use slackline_trace::documents::schedule::status;
 use slackline_trace::{Format, Meta, atomic_file, sha256, write_schedule, write_workload};
 
@@ -42,6 +42,9 @@ pub struct Prediction {
     pub instance: Instance,
     /// The simulation.
     pub simulated: Simulated,
+    /// The flows whose completion is unknown: a job never ran, and its document has no duration for it, or they read the
+    /// output of such a flow.
+    pub unknown: BTreeSet<String>,
 }
 
 /// The error of a prediction, over the finished flows that were predicted.
@@ -112,7 +115,7 @@ impl Run {
         let instance = Instance::new(&draft)?;
         let simulated = policy::simulated(&self.request.policy, &instance, &self.setting)
             .map_err(RunError::Prediction)?;
-        Ok(Some(Prediction { instance, simulated }))
+        Ok(Some(Prediction { instance, simulated, unknown: unknown_flows(&draft) }))
     }
 }
 
@@ -138,11 +141,18 @@ impl Outcome {
 }
 
 impl Prediction {
-    /// By name of a flow: its predicted completion, seconds after the start of the run.
+    /// By name of a flow: its predicted completion, seconds after the start of the run. Without unknown ones.
     pub fn completions(&self) -> BTreeMap<&str, f64> {
         let rows = self.simulated.schedule.flows.iter();
-        rows.filter_map(|row| Some((self.instance.flow(row.flow).id.as_str(), row.completion?))).collect()
+        let named = rows.filter_map(|row| Some((self.instance.flow(row.flow).id.as_str(), row.completion?)));
+        named.filter(|(flow, _)| !self.unknown.contains(*flow)).collect()
     }
+}
+
+/// The flows of a draft whose completion is unknown.
+pub(super) fn unknown_flows(draft: &Draft) -> BTreeSet<String> {
+    let unknown = draft.unknown_flows(|_, _, phase| phase.unknown);
+    unknown.into_iter().map(str::to_owned).collect()
 }
 
 /// The metrics that a schedule claims. If no flow is finished, metrics of finished flows are left out.

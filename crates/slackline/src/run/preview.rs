@@ -6,6 +6,7 @@ use slackline_executor::run::JobVerdict;
 use slackline_executor::run::reuse::Verdict;
 use slackline_model::{Draft, Instance, Time};
 
+use super::outcome::unknown_flows;
 use super::policy::{self, Setting};
 use super::{Prediction, RunError};
 use crate::policy_spec::PolicySpec;
@@ -51,7 +52,8 @@ impl Preview {
         }
         let instance = Instance::new(&draft)?;
         let simulated = policy::simulated(policy, &instance, setting).map_err(RunError::Prediction)?;
-        Ok(Self { jobs, prediction: Some(Prediction { instance, simulated }) })
+        let unknown = unknown_flows(&draft);
+        Ok(Self { jobs, prediction: Some(Prediction { instance, simulated, unknown }) })
     }
 
     /// The flows that cannot run because one of their jobs cannot, in the order of the flow file.

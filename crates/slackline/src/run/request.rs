@@ -57,6 +57,8 @@ pub struct Request {
     pub zone: Option<String>,
     /// The time of a schedule that the run is for.
     pub scheduled: Option<WallTime>,
+    /// The number of a rerun, which [`Request::start_rerun`] sets.
+    pub rerun: Option<u64>,
     /// The durations of jobs in earlier runs, instead of the history file.
     pub past: Option<Arc<JobHistory>>,
     /// The owner of the flows, if several users share a history. Records are stored under the owner, and
@@ -69,6 +71,9 @@ pub struct Request {
 
 /// The option that records the time of a schedule, microseconds since 1970.
 const SCHEDULED: &str = "scheduled";
+
+/// The option that records the number of a rerun.
+const RERUN: &str = "rerun";
 
 /// A deadline of a flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,6 +112,7 @@ impl Request {
             since: None,
             zone: None,
             scheduled: None,
+            rerun: None,
             past: None,
             owner: None,
             beside_others: None,
@@ -118,10 +124,27 @@ impl Request {
     /// # Errors
     /// A state directory that cannot be read.
     pub fn start_time(&mut self, at: WallTime) -> Result<(), RunError> {
-        let last = super::look(&self.state)?.and_then(|last| last.head.setup.options.get(SCHEDULED).cloned());
-        self.choices.again = last.as_deref() != Some(&*at.0.to_string());
+        self.choices.again |= self.recorded(SCHEDULED)? != Some(at.0.to_string());
         self.scheduled = Some(at);
         Ok(())
+    }
+
+    /// The run is a rerun with this number: it runs the jobs of `choices`, unless the last run was the same rerun, which
+    /// then continues.
+    ///
+    /// # Errors
+    /// A state directory that cannot be read.
+    pub fn start_rerun(&mut self, number: u64, choices: Choices) -> Result<(), RunError> {
+        if self.recorded(RERUN)? != Some(number.to_string()) {
+            self.choices = choices;
+        }
+        self.rerun = Some(number);
+        Ok(())
+    }
+
+    /// An option of the last run of the state directory.
+    fn recorded(&self, option: &str) -> Result<Option<String>, RunError> {
+        Ok(super::look(&self.state)?.and_then(|last| last.head.setup.options.get(option).cloned()))
     }
 
     /// The last component of the name.
@@ -142,6 +165,7 @@ impl Request {
         options.extend(self.parameters.options());
         options.extend(self.metric.map(|metric| ("metric".to_owned(), metric.to_string())));
         options.extend(self.scheduled.map(|at| (SCHEDULED.to_owned(), at.0.to_string())));
+        options.extend(self.rerun.map(|number| (RERUN.to_owned(), number.to_string())));
         options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
         let here = self.directory.clone().or_else(|| std::env::current_dir().ok());
         let directory = here.map_or_else(String::new, |path| path.display().to_string());

@@ -344,17 +344,15 @@ impl RunModel {
         (estimated > 0.0).then(|| (took / estimated, tasks as u64))
     }
 
-    /// The flows whose task durations are unknown. Such a flow has an unfinished phase that is not in `known`
-    /// (phases whose jobs ran before), in a job without finished tasks. O(tasks).
-    pub(super) fn guesses(&self, known: &BTreeSet<PhaseName>) -> BTreeSet<&str> {
-        let is_guess = |entry: &PhaseEntry<'_>| {
-            let (job, phase) = entry.phase;
+    /// The flows whose completion is unknown: they have an unfinished phase without known durations, in a job without
+    /// finished tasks, or read the output of such a flow. O(tasks).
+    pub(super) fn unknown_flows(&self) -> BTreeSet<&str> {
+        self.draft.unknown_flows(|job, phase, draft| {
             let first = TaskId { job, phase, task: 0 };
-            let done = self.done.range(first..=TaskId { task: u32::MAX, ..first }).count();
-            let is_measured = PhaseKind::ALL.iter().any(|&kind| self.took.contains_key(&(job, kind)));
-            !is_measured && done < count(entry.draft) && !known.contains(&entry.name())
-        };
-        self.phases().filter(is_guess).map(|entry| entry.flow).collect()
+            let done = || self.done.range(first..=TaskId { task: u32::MAX, ..first }).count();
+            let is_measured = || PhaseKind::ALL.iter().any(|&kind| self.took.contains_key(&(job, kind)));
+            draft.unknown && !is_measured() && done() < count(draft)
+        })
     }
 
     /// The ratio of measured to estimated time of the finished tasks of a kind.

@@ -1,7 +1,7 @@
 //! The state of a run, read from its state directory: progress, running tasks, and predicted completions of
 //! flows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use slackline_executor::store::applications::ExternalJob;
@@ -96,6 +96,8 @@ pub struct FlowState {
     /// The 80 % prediction interval of its completion time, if durations vary as they did so far. `None` if
     /// the interval is empty.
     pub predicted_between: Option<[f64; 2]>,
+    /// Whether its completion is unknown: a job never ran, and its document has no duration for it.
+    pub unknown: bool,
     /// Its jobs.
     pub jobs: Vec<JobState>,
 }
@@ -197,6 +199,7 @@ impl StateOfRun {
             stage: if has_failed(flow) { Stage::Failed } else { stage },
             predicted: predicted.at.get(flow).copied(),
             between: predicted.between.get(flow).copied(),
+            unknown: predicted.unknown.contains(flow),
         });
         Self {
             state: root(look),
@@ -256,6 +259,8 @@ fn root(look: &RunInspection) -> PathBuf {
 struct Predicted {
     at: BTreeMap<String, f64>,
     between: BTreeMap<String, [f64; 2]>,
+    /// The flows whose completion is unknown.
+    unknown: BTreeSet<String>,
 }
 
 fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[NamedAttempt]) -> Predicted {
@@ -269,15 +274,17 @@ fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[Na
         model.start(one.attempt.id, Time(one.attempt.since));
     }
     let forecast = Forecast::new(policy.clone(), model);
-    let Some(at) = forecast.simulated(now) else { return Predicted::default() };
+    let Some(mut at) = forecast.simulated(now) else { return Predicted::default() };
+    let unknown: BTreeSet<String> = forecast.model.unknown_flows().into_iter().map(str::to_owned).collect();
+    at.retain(|flow, _| !unknown.contains(flow));
     let mut between = forecast.spread(now);
     between.retain(|flow, [least, most]| {
         // The interval always contains the predicted completion.
-        let expected = at.get(flow).copied().unwrap_or(*least);
+        let Some(expected) = at.get(flow).copied() else { return false };
         (*least, *most) = (least.min(expected), most.max(expected));
         least < most
     });
-    Predicted { at, between }
+    Predicted { at, between, unknown }
 }
 
 /// The facts about a flow beside its tasks.
@@ -285,6 +292,7 @@ struct StageAndTimes {
     stage: Stage,
     predicted: Option<f64>,
     between: Option<[f64; 2]>,
+    unknown: bool,
 }
 
 fn flow_states(
@@ -321,6 +329,7 @@ fn flow_states(
             completion: is_done.then_some(last),
             predicted: known.predicted.filter(|_| !is_done),
             predicted_between: known.between.filter(|_| !is_done),
+            unknown: known.unknown && !is_done,
             jobs,
         });
     }

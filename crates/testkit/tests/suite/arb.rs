@@ -134,6 +134,7 @@ fn arb_phase() -> impl Strategy<Value = PhaseDraft> {
         tasks,
         min_slots,
         max_slots,
+        unknown: false,
     })
 }
 

@@ -4,6 +4,11 @@ use slackline::report::number::{counted, duration, instants};
 use slackline::run::{FlowState, FlowStatus, JobFigures, JobState, NamedAttempt, Stage, StateOfRun};
 use slackline_model::cost::is_late;
 
+/// The completion of a flow with a job of unknown duration, and the reason: of a service, which keeps a history, and of a run.
+pub(crate) const UNKNOWN: &str = "unknown";
+pub(crate) const NEVER_RAN: &str = "never ran";
+pub(crate) const NO_HISTORY: &str = "no history";
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ViewContent {
     /// The run: its state directory, its running time, its policy.
@@ -160,8 +165,12 @@ fn flows(state: &StateOfRun) -> Vec<Flow> {
             at_work: flow.jobs.iter().map(|job| job.at_work).sum(),
             failed: flow.failed(),
             deadline: deadlines[k].clone(),
-            completion: completions[k].clone(),
-            between: flow.predicted_between.map_or_else(String::new, |_| between()),
+            completion: if flow.unknown { UNKNOWN.to_owned() } else { completions[k].clone() },
+            between: match flow.predicted_between {
+                _ if flow.unknown => NO_HISTORY.to_owned(),
+                Some(_) => between(),
+                None => String::new(),
+            },
             verdict: verdict(flow, state.now),
             mood: mood(flow, state.now),
             jobs: flow.jobs.iter().map(job).collect(),

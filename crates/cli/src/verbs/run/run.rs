@@ -395,7 +395,7 @@ impl Run {
                 }
                 let head = headline::lines(name, &outcome.instance);
                 let predicted = run.prediction().map_err(with_flag_names)?;
-                let columns = table::Columns { policy: &self.policy, has_history: self.history.is_some() };
+                let columns = table::Columns { policy: &self.policy };
                 let text = columns.table(predicted.as_ref(), outcome, figures, &view);
                 let jobs = jobs::table(&JobFigures::all(record.workload, record.attempts), &view);
                 let files = format!(

@@ -22,7 +22,7 @@ use crate::args::server::submission;
 use crate::args::state::{RunSelector, look_at};
 use crate::args::{OutputArgs, ServerFlags};
 use crate::tables::Tables;
-use crate::terminal::watch::content::{running_task, times, verdict};
+use crate::terminal::watch::content::{NO_HISTORY, UNKNOWN, running_task, times, verdict};
 use crate::terminal::watch::{Observation, Stream, ViewEnd, Watch};
 use crate::terminal::{jobs, out};
 use crate::verbs::answer::Answer;
@@ -238,7 +238,10 @@ fn segments(state: &StateOfRun) -> String {
 }
 
 fn flows(state: &StateOfRun, view: &View) -> String {
-    let columns = times(state, [&|flow| flow.deadline, &|flow| flow.predicted, &|flow| flow.completion]);
+    let mut columns = times(state, [&|flow| flow.deadline, &|flow| flow.predicted, &|flow| flow.completion]);
+    for (k, _) in state.flows.iter().enumerate().filter(|(_, flow)| flow.unknown) {
+        columns[1][k] = format!("{UNKNOWN} ({NO_HISTORY})");
+    }
     let mut table = Table::new(&[
         ("flow", Align::Left),
         ("deadline", Align::Right),
@@ -402,6 +405,7 @@ fn flow(flow: &FlowState, now: f64) -> Value {
         "deadline": flow.deadline,
         "predicted": flow.predicted,
         "predicted_between": flow.predicted_between,
+        "unknown": flow.unknown,
         "completion": flow.completion,
         "late": flow.is_late(now),
         "tasks": tasks.total,

@@ -25,7 +25,7 @@ Examples:
   slackline queue --all --user anna
   slackline queue --in failed,rejected --format csv
 
-One row for each flow, and one for each submission that has not started. A time after ~ is a guess: the duration of the tasks is unknown. `slackline status NUMBER` shows a submission in detail.")]
+One row for each flow, and one for each submission that has not started. A predicted completion is unknown while a job of the flow never ran and its file has no duration for it. `slackline status NUMBER` shows a submission in detail.")]
 pub(crate) struct Queue {
     /// Include ended submissions, as long as the service keeps them
     #[arg(long)]
@@ -209,7 +209,7 @@ fn flows_table(rows: &[Row<'_>], status: &[String], now: Timestamp) -> Table {
     };
     Table::of(vec![
         words("number", &|row| row.submission.number.to_string()),
-        words("name", &|row| row.submission.name.clone()),
+        words("name", &|row| service::dated_name(row.submission)),
         of_flow("flow", &|flow| flow.flow.clone()),
         words("user", &|row| row.submission.user.clone()).rank(3),
         words("submitted", &|row| service::clock(row.submission.submitted, now)).rank(4),
@@ -228,7 +228,7 @@ type Cell<'a> = &'a dyn Fn(&Row<'_>) -> String;
 fn csv(all: &[Submission]) -> String {
     let at = |at: Option<Timestamp>| at.map_or_else(String::new, |at| at.to_string());
     let of = |row: &Row<'_>, cell: &dyn Fn(&Flow) -> String| row.flow.map_or_else(String::new, cell);
-    let columns: [(&str, Cell<'_>); 21] = [
+    let columns: [(&str, Cell<'_>); 22] = [
         ("number", &|row| row.submission.number.to_string()),
         ("name", &|row| row.submission.name.clone()),
         ("user", &|row| row.submission.user.clone()),
@@ -249,7 +249,8 @@ fn csv(all: &[Submission]) -> String {
         ("done", &|row| of(row, &|flow| flow.done.to_string())),
         ("running", &|row| of(row, &|flow| flow.running.to_string())),
         ("failed_attempts", &|row| of(row, &|flow| flow.failed_attempts.to_string())),
-        ("guess", &|row| of(row, &|flow| flow.guess.to_string())),
+        ("unknown", &|row| of(row, &|flow| flow.unknown.to_string())),
+        ("time", &|row| at(row.submission.occurrence.as_ref().map(|occurrence| occurrence.at))),
     ];
     let cells = |row: Row<'_>| columns.iter().map(|(_, cell)| cell(&row)).collect::<Vec<_>>();
     slackline::report::csv(&columns.map(|(name, _)| name), rows(all).into_iter().map(cells))
@@ -303,13 +304,9 @@ pub(crate) fn service(
                     100.0 * calibration.error
                 );
             }
-            if calibration.guesses > 0 {
-                let _ = writeln!(
-                    text,
-                    "guesses for {} without earlier runs: mean error {:.0} %",
-                    counted(calibration.guesses, "flow"),
-                    100.0 * calibration.guess_error
-                );
+            if calibration.unknown > 0 {
+                let flows = counted(calibration.unknown, "flow");
+                let _ = writeln!(text, "no forecast of {flows}, because a job had never run");
             }
             text
         }
@@ -332,6 +329,13 @@ fn submission_text(one: &Submission, view: &View) -> String {
     let mut text = fitted(&headline, view.width);
     if let Some(occurrence) = &one.occurrence {
         let _ = writeln!(text, "schedule {}, {}", occurrence.recurrence, service::clock(occurrence.at, now));
+    }
+    if let Some(other) = one.rerun_of {
+        let _ = writeln!(text, "runs submission {other} again");
+    }
+    if let Some(commit) = &one.commit {
+        let changed = if commit.ends_with('+') { ", changed since" } else { "" };
+        let _ = writeln!(text, "flow file of commit {}{changed}", commit.trim_end_matches('+'));
     }
     if let Some(unpredicted) = &one.unpredicted {
         text.push_str(&fitted(&format!("{}\n", service::localised(unpredicted, now)), view.width));
@@ -423,14 +427,11 @@ mod tests {
         let mut one = queued(7, "no slot");
         assert_eq!(status(&one), ["late already, queued: no slot"]);
         let predicted = Some("2026-03-02T11:00:00Z".parse().expect("a time"));
-        let flow = Flow {
-            state: slackline_serve::api::FlowStatus::Running,
-            predicted,
-            guess: true,
-            ..Flow::default()
-        };
+        let flow = Flow { state: slackline_serve::api::FlowStatus::Running, predicted, ..Flow::default() };
         let shown = service::predicted(&flow, now);
-        assert!(shown.starts_with('~') && shown.ends_with(" (passed)"), "{shown}");
+        assert!(shown.ends_with(" (passed)"), "{shown}");
+        let unknown = Flow { unknown: true, predicted: None, ..flow.clone() };
+        assert_eq!(service::predicted(&unknown, now), "unknown");
         let done = Flow { state: slackline_serve::api::FlowStatus::Finished, ..flow.clone() };
         assert!(!service::predicted(&done, now).contains("passed"));
         let cancelled = Flow { state: slackline_serve::api::FlowStatus::Cancelled, ..Flow::default() };

@@ -1,14 +1,21 @@
 //! `schedule`: the schedules of a service for recurring submissions.
 
+use std::collections::VecDeque;
+
+use anyhow::Context;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use slackline::report::number::duration;
 use slackline::report::{Column, Table};
-use slackline_serve::api::{Done, Overlap, Recurrence, Recurrences};
-use slackline_serve::http::client::part;
+use slackline_serve::api::{
+    Accepted, Done, Overlap, Recurrence, Recurrences, ScheduleTimes, State, Submission,
+};
+use slackline_serve::http::client::{Client, part, query};
 
 use crate::args::defaults::Defaults;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, ServerFlags};
+use crate::args::{OutputArgs, ServerFlags, value};
 use crate::terminal::{out, service};
 use crate::verbs::answer::Answer;
 
@@ -26,13 +33,19 @@ pub(crate) struct ScheduleVerb {
 enum ScheduleCommand {
     /// List the schedules of a service
     List(ScheduleList),
-    /// Submit the flows of a schedule now; its times stay as they are
+    /// Submit the flows of a schedule now, or for its past times; its other times stay as they are
     #[command(after_help = "\
-Times in its parameters, such as %Y-%m-%d, are those of now. A paused schedule can be run too.
+Without dates, times in its parameters, such as %Y-%m-%d, are those of now. A paused schedule can be run too.
+
+With --from the past times of the schedule run in order (a backfill), and each has a line when it has ended. They do not wait for the \
+files of --when: a time without its files fails.
 
 Examples:
-  slackline schedule run nightly")]
-    Run(NamedSchedule),
+  slackline schedule run nightly
+  slackline schedule run nightly --from 2026-03-01 --to 2026-03-07 --parallel 2
+
+Exit codes: 0 submitted (with --from: all finished), 1 one has failed, 2 wrong use.")]
+    Run(RunSchedule),
     /// Submit nothing more of a schedule until it is resumed
     #[command(after_help = "\
 Examples:
@@ -63,6 +76,21 @@ struct ScheduleList {
 }
 
 #[derive(Args, Debug)]
+struct RunSchedule {
+    #[command(flatten)]
+    schedule: NamedSchedule,
+    /// First date of a backfill, in the zone of the schedule
+    #[arg(long, value_name = "DATE")]
+    from: Option<String>,
+    /// Last date [default: now]
+    #[arg(long, value_name = "DATE", requires = "from")]
+    to: Option<String>,
+    /// How many times of the schedule run at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "from", value_parser = value::whole::<usize>(1, 1_000))]
+    parallel: usize,
+}
+
+#[derive(Args, Debug)]
 struct NamedSchedule {
     /// Name of the recurring schedule, as `slackline schedule list` shows it
     #[arg(value_name = "NAME")]
@@ -85,10 +113,63 @@ impl NamedSchedule {
     }
 }
 
+impl RunSchedule {
+    fn run(&self, defaults: &Defaults) -> anyhow::Result<Answer> {
+        let mut client = self.schedule.server.client(defaults.state())?;
+        let of = format!("/api/v1/recurrences/{}", part(&self.schedule.name));
+        let Some(from) = &self.from else {
+            let accepted: Accepted = client.post(&format!("{of}/run"), None::<&()>)?;
+            out::talk(accepted.message);
+            return Ok(Answer::Yes);
+        };
+        let now = Timestamp::now().to_string();
+        let to = self.to.as_ref().unwrap_or(&now);
+        let range = query(&[("from", Some(from)), ("to", Some(to))]);
+        let ScheduleTimes { times } = client.get(&format!("{of}/times{range}"))?;
+        if times.is_empty() {
+            anyhow::bail!("--from: found no past time of {} from {from} to {to}", self.schedule.name);
+        }
+        let (mut left, mut unfinished, mut all_finished) = (times.into_iter(), VecDeque::new(), true);
+        loop {
+            for at in left.by_ref().take(self.parallel - unfinished.len()) {
+                let path = format!("{of}/run{}", query(&[("at", Some(&at.to_string()))]));
+                let accepted: Accepted = client.post(&path, None::<&()>)?;
+                unfinished.push_back((at, accepted.number.context("the submission has no number")?));
+            }
+            let Some((at, number)) = unfinished.pop_front() else { break };
+            let ended = ended(&mut client, number)?;
+            all_finished &= ended.state == State::Finished;
+            out::text(None, &summary(at, &ended))?;
+        }
+        Ok(if all_finished { Answer::Yes } else { Answer::No })
+    }
+}
+
+/// Waits until a submission has ended.
+fn ended(client: &mut Client, number: u64) -> anyhow::Result<Submission> {
+    loop {
+        let shown: Submission = client.get(&format!("/api/v1/submissions/{number}?wait=300"))?;
+        if shown.state.is_over() {
+            return Ok(shown);
+        }
+    }
+}
+
+/// `2026-03-01 02:00 CET: finished in 41 s (submission 17)`.
+fn summary(at: Timestamp, ended: &Submission) -> String {
+    let zone =
+        ended.zone.as_deref().and_then(|zone| TimeZone::get(zone).ok()).unwrap_or_else(TimeZone::system);
+    let at = at.to_zoned(zone).strftime("%Y-%m-%d %H:%M %Z").to_string();
+    let took = ended.began.zip(ended.ended).map(|(began, ended)| ended.duration_since(began).as_secs_f64());
+    let took = took.map_or_else(String::new, |took| format!(" in {}", duration(took)));
+    let why = ended.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    format!("{at}: {}{took} (submission {}){why}\n", ended.state.name(), ended.number)
+}
+
 pub(crate) fn run(args: &ScheduleVerb, defaults: &Defaults) -> anyhow::Result<Answer> {
     match &args.command {
         ScheduleCommand::List(args) => list(args, defaults),
-        ScheduleCommand::Run(schedule) => schedule.send(defaults, Some("run")),
+        ScheduleCommand::Run(args) => args.run(defaults),
         ScheduleCommand::Pause(schedule) => schedule.send(defaults, Some("pause")),
         ScheduleCommand::Resume(schedule) => schedule.send(defaults, Some("unpause")),
         ScheduleCommand::Remove(schedule) => schedule.send(defaults, None),

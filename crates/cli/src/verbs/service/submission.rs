@@ -1,7 +1,7 @@
 //! `submission`: controls submissions, or one flow of each.
 
 use clap::{ArgGroup, Args, Subcommand};
-use slackline_serve::api::{Change, Done};
+use slackline_serve::api::{Accepted, Change, Done};
 use slackline_serve::http::client::{Client, ClientError, query};
 
 use crate::args::defaults::Defaults;
@@ -41,6 +41,16 @@ Examples:
     Resume(Selector),
     /// Set the deadline, the weight or the priority of submissions
     Set(Set),
+    /// Run submissions that have ended again, each under a new number
+    #[command(after_help = "\
+Examples:
+  slackline submission rerun 17
+  slackline submission rerun 17 --failed
+  slackline submission rerun 17 --from-job clean
+
+The flow file, its parameters and its scheduled time are those of the first submission. The service keeps the latest files, of \
+32 MiB together.")]
+    Rerun(Rerun),
 }
 
 #[derive(Args, Debug)]
@@ -51,6 +61,21 @@ struct Selector {
     /// Only this flow of each
     #[arg(long, value_name = "FLOW")]
     flow: Option<String>,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+#[derive(Args, Debug)]
+struct Rerun {
+    /// Numbers of submissions that have ended
+    #[arg(value_name = "NUMBER", required = true)]
+    numbers: Vec<u64>,
+    /// Only this job and those that depend on it: JOB or FLOW/JOB
+    #[arg(long, value_name = "JOB", conflicts_with = "failed")]
+    from_job: Option<String>,
+    /// Only jobs that have failed or have not run
+    #[arg(long)]
+    failed: bool,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -84,31 +109,39 @@ fn is_refusal(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(ClientError::Refused { .. }))
 }
 
-impl Selector {
-    /// Sends a request for each submission, and prints the results. A refused request does not stop the
-    /// others.
-    ///
-    /// # Errors
-    /// An unreachable service; the last refusal.
-    fn for_each(
-        &self,
-        defaults: &Defaults,
-        mut ask: impl FnMut(&mut Client, &str) -> anyhow::Result<Done>,
-    ) -> anyhow::Result<Answer> {
-        let mut client = self.server.client(defaults.state())?;
-        let mut refused: Option<anyhow::Error> = None;
-        for number in &self.numbers {
-            match ask(&mut client, &format!("/api/v1/submissions/{number}")) {
-                Ok(done) => out::talk(done.message),
-                Err(error) if error.is::<ClientError>() && !is_refusal(&error) => return Err(error),
-                Err(error) => {
-                    if let Some(before) = refused.replace(error) {
-                        out::warn(format_args!("{before:#}"));
-                    }
+/// Sends a request for each submission, and prints the results. A refused request does not stop the others.
+///
+/// # Errors
+/// An unreachable service; the last refusal.
+fn for_each(
+    numbers: &[u64],
+    server: &ServerFlags,
+    defaults: &Defaults,
+    mut ask: impl FnMut(&mut Client, &str) -> anyhow::Result<Done>,
+) -> anyhow::Result<Answer> {
+    let mut client = server.client(defaults.state())?;
+    let mut refused: Option<anyhow::Error> = None;
+    for number in numbers {
+        match ask(&mut client, &format!("/api/v1/submissions/{number}")) {
+            Ok(done) => out::talk(done.message),
+            Err(error) if error.is::<ClientError>() && !is_refusal(&error) => return Err(error),
+            Err(error) => {
+                if let Some(before) = refused.replace(error) {
+                    out::warn(format_args!("{before:#}"));
                 }
             }
         }
-        refused.map_or(Ok(Answer::Yes), Err)
+    }
+    refused.map_or(Ok(Answer::Yes), Err)
+}
+
+impl Selector {
+    fn for_each(
+        &self,
+        defaults: &Defaults,
+        ask: impl FnMut(&mut Client, &str) -> anyhow::Result<Done>,
+    ) -> anyhow::Result<Answer> {
+        for_each(&self.numbers, &self.server, defaults, ask)
     }
 
     fn post(&self, defaults: &Defaults, verb: &str) -> anyhow::Result<Answer> {
@@ -123,7 +156,17 @@ pub(crate) fn run(args: &Submission, defaults: &Defaults) -> anyhow::Result<Answ
         SubmissionCommand::Hold(selector) => selector.post(defaults, "hold"),
         SubmissionCommand::Resume(selector) => selector.post(defaults, "unhold"),
         SubmissionCommand::Set(args) => set(args, defaults),
+        SubmissionCommand::Rerun(args) => rerun(args, defaults),
     }
+}
+
+fn rerun(args: &Rerun, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let failed = args.failed.then_some("true");
+    let choice = query(&[("from_job", args.from_job.as_deref()), ("failed", failed)]);
+    for_each(&args.numbers, &args.server, defaults, |client, of| {
+        let accepted: Accepted = client.post(&format!("{of}/rerun{choice}"), None::<&()>)?;
+        Ok(Done { message: accepted.message })
+    })
 }
 
 fn set(args: &Set, defaults: &Defaults) -> anyhow::Result<Answer> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -472,9 +473,25 @@ impl Submit {
             when_still: self.when_still,
             zone: self.recurrence.zone.clone(),
             schedule,
+            commit: file_commit(&self.workload),
             key: self.key.clone(),
         })
     }
+}
+
+/// The git commit of a file, with `+` if the file has changed since. `None` if git does not know the file.
+fn file_commit(file: &Path) -> Option<String> {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = Path::new(file.file_name()?);
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(directory).args(arguments).arg("--").arg(name);
+        git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()
+    };
+    let log = git(&["log", "-1", "--format=%h"]).filter(|log| log.status.success())?;
+    let commit = String::from_utf8(log.stdout).ok()?.trim().to_owned();
+    let is_changed = !git(&["diff", "--quiet", "HEAD"])?.status.success();
+    (!commit.is_empty()).then(|| commit + if is_changed { "+" } else { "" })
 }
 
 /// How a submission ended: a line a flow.
@@ -498,24 +515,27 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
     let clock = |at: Timestamp| service::clock(at, now);
     let mut text = String::new();
     for flow in &prediction.flows {
+        let Some(completion) = flow.completion else {
+            let deadline = flow.deadline.map_or_else(String::new, |at| {
+                format!("; whether it will meet its deadline {} is unknown too", clock(at))
+            });
+            let _ = writeln!(text, "{}: completion unknown (a job never ran){deadline}", flow.flow);
+            continue;
+        };
         let between = match flow.between {
             Some([least, most]) => {
                 format!(" (80 % interval {} to {})", clock(least), clock(most))
             }
-            None if flow.guess => " (a guess: the duration of its tasks is unknown)".to_owned(),
             None => String::new(),
         };
-        let (meets, misses) =
-            if flow.guess { ("would meet", "would miss") } else { ("will meet", "will miss") };
         let holds = match (flow.deadline, flow.holds) {
-            (Some(deadline), Some(true)) => format!("; {meets} its deadline {}", clock(deadline)),
-            (Some(deadline), Some(false)) => format!("; {misses} its deadline {}", clock(deadline)),
+            (Some(deadline), Some(true)) => format!("; will meet its deadline {}", clock(deadline)),
+            (Some(deadline), Some(false)) => format!("; will miss its deadline {}", clock(deadline)),
             _ => String::new(),
         };
         let chance =
             flow.chance.map_or_else(String::new, |chance| format!(", chance of meeting it: {chance:.0} %"));
-        let _ =
-            writeln!(text, "{}: finishes at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
+        let _ = writeln!(text, "{}: finishes at {}{between}{holds}{chance}", flow.flow, clock(completion));
     }
     for late in &prediction.makes_late {
         let _ = writeln!(

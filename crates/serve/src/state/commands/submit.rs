@@ -1,12 +1,14 @@
 //! The command `submit`, and the submissions of schedules.
 
+use std::sync::Arc;
+
 use slackline_model::printable::is_printable;
 
 use crate::api::{self, Accepted, Overlap};
 use crate::state::ServiceState;
 use crate::state::auth::Principal;
 use crate::state::commands::{Refusal, RefusalKind};
-use crate::state::record::{CancelReason, Record, SubmissionSpec};
+use crate::state::record::{CancelReason, Record, Rerun, SubmissionSpec};
 use crate::state::submissions::Entry;
 
 /// The most open submissions whose parsed files are kept from the start. Files of a longer queue are parsed again
@@ -61,6 +63,46 @@ impl ServiceState {
         Ok(self.accept(wanted))
     }
 
+    /// Submits a submission that has ended again.
+    pub(super) fn rerun(
+        &mut self,
+        principal: &Principal,
+        number: u64,
+        choice: Rerun,
+    ) -> Result<Accepted, Refusal> {
+        let wanted = self.ended_spec(number)?;
+        if !principal.may_change(&wanted.user) {
+            let (user, owner) = (&principal.name, &wanted.user);
+            let message =
+                format!("{number} belongs to {owner}; {user} may change only their own submissions");
+            return Err(Refusal::new(RefusalKind::Forbidden, message));
+        }
+        let now = self.clock.elapsed();
+        self.usage.check_rate(&principal.name, &self.facts.limits, now)?;
+        self.has_place(&wanted.user)?;
+        self.usage.count_rate(&principal.name, now);
+        let mut wanted = SubmissionSpec { rerun: Some((number, choice)), ..(*wanted).clone() };
+        wanted.submit.wait_for_nothing();
+        Ok(self.accept(wanted))
+    }
+
+    /// A submission that has ended, to run it again.
+    ///
+    /// # Errors
+    /// It is unknown, has not ended, or is no longer kept.
+    pub fn ended_spec(&self, number: u64) -> Result<Arc<SubmissionSpec>, Refusal> {
+        let conflict = |message| Err(Refusal::new(RefusalKind::Conflict, message));
+        if self.submissions.open.contains_key(&number) {
+            return conflict(format!("{number} has not ended"));
+        }
+        let finished = &self.submissions.finished;
+        match finished.wanted(number) {
+            Some(wanted) => Ok(wanted.clone()),
+            None if finished.find(number).is_none() => Err(Refusal::no_submission(number)),
+            None => conflict(format!("the flow file of {number} is no longer kept; submit it again")),
+        }
+    }
+
     /// Refuses a different request under the key of a submission. Of a finished submission only the name is
     /// compared.
     fn is_same(&self, number: u64, name: &str, submit: &api::Submit) -> Result<(), Refusal> {
@@ -104,7 +146,8 @@ impl ServiceState {
     pub(in crate::state) fn accept(&mut self, mut wanted: SubmissionSpec) -> Accepted {
         let name = wanted.name.clone();
         // A user submitted it when the service read its file, from which relative deadlines count.
-        let at = if wanted.recurrence.is_some() { self.now() } else { wanted.since };
+        let is_of_now = wanted.recurrence.is_some() || wanted.rerun.is_some();
+        let at = if is_of_now { self.now() } else { wanted.since };
         let others: Vec<u64> = self.submissions.series.of_name(&name).collect();
         let overlap = wanted.submit.overlap;
         if let (Overlap::Skip, Some(&other)) = (overlap, others.iter().min()) {

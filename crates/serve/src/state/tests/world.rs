@@ -46,6 +46,7 @@ pub(super) fn sent_with(
         recurrence,
         runs_all: false,
         own_by: Vec::new(),
+        rerun: None,
         due,
         draft,
     };
@@ -91,8 +92,8 @@ pub(super) struct World {
     /// Requested forecasts.
     pub(super) predicting: Vec<Option<u64>>,
     pub(super) hold_predictions: bool,
-    /// Whether estimates are guesses.
-    pub(super) guesses: bool,
+    /// Whether completions are unknown.
+    pub(super) unknown: bool,
     /// Whether the samples cannot be simulated.
     pub(super) unspread: bool,
     /// Whether no forecast can be simulated.
@@ -136,7 +137,7 @@ impl World {
             expected: BTreeMap::new(),
             predicting: Vec::new(),
             hold_predictions: false,
-            guesses: false,
+            unknown: false,
             unspread: false,
             forecast_error: false,
             makes_late: None,
@@ -226,10 +227,10 @@ impl World {
                 for flow in self.show(one).flows.iter().filter(|flow| !flow.state.is_over()) {
                     let key = (one, flow.flow.clone());
                     let completion = START + self.expected.get(&key).copied().unwrap_or(minutes(5));
-                    let is_guess = self.guesses;
-                    let between = (!is_guess && !self.unspread)
+                    let between = (!self.unknown && !self.unspread)
                         .then(|| [completion.earlier_by(minutes(2)), completion + minutes(2)]);
-                    flows.insert(key, FlowEstimate { completion, between, is_guess, chance: None });
+                    let completion = (!self.unknown).then_some(completion);
+                    flows.insert(key, FlowEstimate { completion, between, chance: None });
                 }
             }
             let makes_late: Vec<_> = self.makes_late.map(late).into_iter().collect();

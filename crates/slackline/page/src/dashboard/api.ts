@@ -6,7 +6,7 @@ export type FlowStatus = "waiting" | "running" | "held" | "finished" | "failed" 
 
 export interface Me { name: string; role: Role }
 
-export interface Calibration { flows: number; inside: number; error: number; bias: number; deadlines?: number; guesses: number; guess_error: number }
+export interface Calibration { flows: number; inside: number; error: number; bias: number; deadlines?: number; unknown: number }
 
 export interface Machine { machine: string; slots: number; up: boolean }
 
@@ -22,12 +22,12 @@ export interface Job { job: string; after: string[]; maps: Phase; reduces: Phase
 export interface Flow {
   flow: string; state: FlowStatus; release: string; deadline?: string; weight: number;
   tasks: number; done: number; running: number; failed_attempts: number;
-  completion?: string; predicted?: string; predicted_between?: [string, string]; guess?: boolean; late?: boolean; cause?: string; why?: string;
+  completion?: string; predicted?: string; predicted_between?: [string, string]; unknown?: boolean; late?: boolean; cause?: string; why?: string;
   jobs?: Job[];
 }
 
 export interface FlowPrediction {
-  flow: string; completion: string; between?: [string, string]; guess?: boolean; deadline?: string; holds?: boolean; chance?: number;
+  flow: string; completion?: string; between?: [string, string]; deadline?: string; holds?: boolean; chance?: number;
 }
 
 export interface MadeLate { number: number; name: string; flow: string; deadline: string; without: string; with: string; late_by: number }

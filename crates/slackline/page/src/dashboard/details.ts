@@ -138,7 +138,7 @@ export class Details {
       ["state", `${state}, ${done}`], ["why", flow.cause ?? flow.why], ["failed attempts", flow.failed_attempts > 0 ? String(flow.failed_attempts) : undefined],
       ["released", at(flow.release)], ["deadline", flow.deadline && `${at(flow.deadline)}, ${away(millis(flow.deadline), now)}`],
       ["done", flow.completion && at(flow.completion)],
-      ["predicted", flow.predicted && `${at(flow.predicted)}${flow.guess ? ", a guess" : from !== to ? `, between ${from} and ${to}` : ""}`],
+      ["predicted", flow.unknown ? "unknown, a job never ran" : flow.predicted && `${at(flow.predicted)}${from !== to ? `, between ${from} and ${to}` : ""}`],
       ["in time?", isPlan && !flow.late ? undefined : fated(verdict(flow, now))],
       ["weight", flow.weight === 1 ? undefined : String(flow.weight)],
       ["jobs", isPlan && flow.jobs ? planned(flow.jobs) : undefined],

@@ -53,8 +53,8 @@ export class Flows {
   private time(at: number | null): string { return at === null ? "–" : clock(at, this.store.now); }
 
   private between({ flow, predicted, state }: Row): string {
-    if (predicted !== null && predicted < this.store.now && !["finished", "failed", "cancelled"].includes(state)) return `${flow?.guess ? "a guess that " : ""}has passed, not finished`;
-    if (!flow?.predicted_between) return flow?.guess ? "a guess" : "";
+    if (predicted !== null && predicted < this.store.now && !["finished", "failed", "cancelled"].includes(state)) return "has passed, not finished";
+    if (!flow?.predicted_between) return flow?.unknown ? "unknown, a job never ran" : "";
     const [from, to] = flow.predicted_between.map((at) => this.time(millis(at)));
     return from === to ? "" : `${from} – ${to}`;
   }

@@ -24,9 +24,11 @@ export function foretold(prediction: Prediction, now: number, isOver = false): H
 }
 
 function expected(flow: FlowPrediction, now: number, isOver: boolean): (Node | string)[] {
+  const is = isOver ? "was" : "is";
+  if (flow.completion === undefined) return [h("strong", {}, flow.flow), `: it ${is} unknown when it finishes, because a job never ran`];
   const done = millis(flow.completion), at = (text: string) => clock(millis(text), now);
-  const between = flow.between && at(flow.between[0]) !== at(flow.between[1]) ? ` (80 % interval ${at(flow.between[0])} to ${at(flow.between[1])})` : flow.guess ? " (a guess: the durations of its tasks are unknown)" : "";
-  const is = isOver ? "was" : "is", meets = `it ${is} predicted to meet`, misses = `it ${is} predicted to miss`, when = isOver ? "" : ` (${done < now ? "which has passed" : away(done, now)})`;
+  const between = flow.between && at(flow.between[0]) !== at(flow.between[1]) ? ` (80 % interval ${at(flow.between[0])} to ${at(flow.between[1])})` : "";
+  const meets = `it ${is} predicted to meet`, misses = `it ${is} predicted to miss`, when = isOver ? "" : ` (${done < now ? "which has passed" : away(done, now)})`;
   const fate: Fate = flow.holds === undefined ? "free" : flow.holds ? "met" : "likely";
   const chance = flow.chance === undefined ? "" : ` (chance to meet it: ${percent(flow.chance / 100)})`;
   const verdict = flow.deadline === undefined ? "no deadline"

@@ -76,14 +76,14 @@ export class Headline {
   }
 }
 
-function calibration({ flows, inside, error, bias, deadlines, guesses, guess_error }: Calibration): string {
-  const guessed = guesses > 0 ? `Guesses for ${count(guesses, "flow")} without a history had a mean error of ${percent(guess_error)}.` : "";
-  if (flows === 0) return guessed || "The accuracy of predictions is shown when the first flows have finished.";
+function calibration({ flows, inside, error, bias, deadlines, unknown }: Calibration): string {
+  const without = unknown > 0 ? `No forecast of ${count(unknown, "flow")}, because a job had never run.` : "";
+  if (flows === 0) return without || "The accuracy of predictions is shown when the first flows have finished.";
   const side = bias >= 0 ? "later" : "earlier";
   const parts = [
     `${percent(inside)} inside the 80 % interval`,
     `mean error ${percent(error)}`, `${percent(Math.abs(bias))} ${side} than predicted`,
     deadlines === undefined ? "" : `${percent(deadlines)} of deadlines predicted correctly`,
   ];
-  return `Forecast accuracy (${count(flows, "flow")}): ${parts.filter(Boolean).join(", ")}. ${guessed}`.trim();
+  return `Forecast accuracy (${count(flows, "flow")}): ${parts.filter(Boolean).join(", ")}. ${without}`.trim();
 }

@@ -12,7 +12,7 @@ const LOOK_EVERY = 1_000, LOOK_FOR = 120_000;
 
 type Choice<T extends string> = [T, string][];
 const IF_LATE: Choice<"accept" | "reject"> = [["accept", "run it all the same"], ["reject", "do not begin it"]];
-const OVERLAP: Choice<"apart" | "wait" | "skip" | "replace"> = [["apart", "wait for it, unless both have paths of their own"], ["wait", "wait for it"], ["skip", "leave this one out"], ["replace", "stop it"]];
+const OVERLAP: Choice<"apart" | "wait" | "skip" | "replace"> = [["apart", "wait for it, unless both have separate paths"], ["wait", "wait for it"], ["skip", "leave this one out"], ["replace", "stop it"]];
 const CATCH_UP: Choice<"none" | "latest" | "all"> = [["latest", "make up for the latest"], ["all", "make up for each"], ["none", "leave them out"]];
 
 function select(choices: [string, string][]): HTMLSelectElement {

@@ -160,6 +160,15 @@ fn a_user_with_a_quota_of_one_slot_runs_one_task_at_a_time() {
     }
 }
 
+/// Marks the durations of phases as placeholders.
+fn never_ran(job: &mut JobDraft, phases: &[PhaseKind]) {
+    for (phase, kind) in [&mut job.map, &mut job.reduce].into_iter().zip(PhaseKind::ALL) {
+        if let Some(phase) = phase {
+            phase.unknown |= phases.contains(&kind);
+        }
+    }
+}
+
 /// The completion times of the flow of the first run in all samples.
 fn completions(forecast: &Forecaster, now: Time) -> Vec<f64> {
     let (_, samples) = forecast.samples(now, None, forecast.policy.clone()).unwrap();
@@ -168,19 +177,20 @@ fn completions(forecast: &Forecaster, now: Time) -> Vec<f64> {
 }
 
 #[test]
-fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
-    let flow = workload("f", &[(&[10.0; 2], &[4.0]), (&[6.0], &[2.0])]);
+fn a_flow_is_unknown_until_every_job_that_is_left_has_a_finished_task() {
+    let mut flow = workload("f", &[(&[10.0; 2], &[4.0]), (&[6.0], &[2.0])]);
+    flow.flows[0].jobs.iter_mut().for_each(|job| never_ran(job, &PhaseKind::ALL));
     let mut forecast = forecast_of("fifo", 2, 0.0, vec![(flow, None)]);
     let at = Time::from_seconds_nearest;
     let id = |job, phase, task| TaskId { job, phase, task };
-    let guess = BTreeSet::from(["1/f".to_owned()]);
+    let unknown = BTreeSet::from(["1/f".to_owned()]);
     let ended = [
         (10.0, id(0, PhaseKind::Map, 0), 10.0),
         (10.0, id(0, PhaseKind::Map, 1), 10.0),
         (14.0, id(0, PhaseKind::Reduce, 0), 4.0),
     ];
     for (now, id, took) in ended {
-        assert_eq!(forecast.guesses(), guess);
+        assert_eq!(forecast.unknown_flows(), unknown);
         forecast.note(1, at(now), &RunEvent::TaskFinished { task: id, seconds: took });
     }
     forecast.note(
@@ -188,9 +198,9 @@ fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
         at(14.0),
         &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id(1, PhaseKind::Map, 0), 0)),
     );
-    assert_eq!(forecast.guesses(), guess, "of its second job nothing has ended");
+    assert_eq!(forecast.unknown_flows(), unknown, "of its second job nothing has ended");
     forecast.note(1, at(20.0), &RunEvent::TaskFinished { task: id(1, PhaseKind::Map, 0), seconds: 6.0 });
-    assert_eq!(forecast.guesses(), BTreeSet::new());
+    assert_eq!(forecast.unknown_flows(), BTreeSet::new());
     // One reduce is left. The only known durations are those of the maps of its job, so its samples differ by
     // a factor of two.
     let ends = completions(&forecast, at(20.0));
@@ -212,17 +222,21 @@ fn tasks_of_less_than_a_millisecond_are_looked_ahead_at() {
 }
 
 #[test]
-fn a_flow_whose_jobs_ran_before_is_no_guess_and_its_times_differ() {
+fn a_flow_whose_jobs_ran_before_is_known_and_its_times_differ() {
     let flow = workload("f", &[(&[10.0], &[10.0])]);
     let name = |kind| PhaseName { flow: "f".into(), job: "j0".into(), kind };
     let known: BTreeSet<PhaseName> = PhaseKind::ALL.map(name).into();
     let mut forecast = forecast_of("fifo", 2, 0.0, Vec::new());
     for (number, known) in [(1, known.clone()), (2, [name(PhaseKind::Map)].into())] {
+        let mut flow = flow.clone();
+        if !known.contains(&name(PhaseKind::Reduce)) {
+            never_ran(&mut flow.flows[0].jobs[0], &[PhaseKind::Reduce]);
+        }
         let followed = NewRun { known, ..NewRun::of(&flow) };
         forecast.track(number, followed, 0.0, BTreeMap::new());
     }
     assert_eq!(
-        forecast.guesses(),
+        forecast.unknown_flows(),
         BTreeSet::from(["2/f".to_owned()]),
         "of that it is not known what reduces take"
     );

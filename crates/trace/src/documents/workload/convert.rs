@@ -194,7 +194,7 @@ fn from_attempt(attempt: &AttemptDraft) -> wire::Attempt {
 }
 
 fn to_phase(phase: wire::Phase) -> Result<PhaseDraft, String> {
-    let wire::Phase { tasks, seconds, work, splits, min_slots, max_slots } = phase;
+    let wire::Phase { tasks, seconds, work, splits, min_slots, max_slots, unknown } = phase;
     let given = [
         ("tasks", tasks.is_some()),
         ("seconds", seconds.is_some()),
@@ -222,7 +222,7 @@ fn to_phase(phase: wire::Phase) -> Result<PhaseDraft, String> {
             ));
         }
     };
-    Ok(PhaseDraft { tasks, min_slots, max_slots })
+    Ok(PhaseDraft { tasks, min_slots, max_slots, unknown })
 }
 
 fn split(split: wire::Split) -> SplitDraft {
@@ -331,8 +331,8 @@ fn from_job(job: &JobDraft) -> wire::Job {
 }
 
 fn from_phase(phase: &PhaseDraft) -> wire::Phase {
-    let PhaseDraft { ref tasks, min_slots, max_slots } = *phase;
-    let none = wire::Phase { min_slots, max_slots, ..wire::Phase::default() };
+    let PhaseDraft { ref tasks, min_slots, max_slots, unknown } = *phase;
+    let none = wire::Phase { min_slots, max_slots, unknown, ..wire::Phase::default() };
     match tasks {
         TasksDraft::Uniform { tasks, seconds } => {
             wire::Phase { tasks: Some(*tasks), seconds: Some(Seconds::All(Duration(*seconds))), ..none }

@@ -358,10 +358,12 @@ fn phases() -> impl Strategy<Value = PhaseDraft> {
         (numbers(), any::<Option<u32>>()).prop_map(|(work, tasks)| TasksDraft::Work { work, tasks }),
         prop::collection::vec(split, 0..3).prop_map(TasksDraft::Splits),
     ];
-    (tasks, any::<Option<u32>>(), any::<Option<u32>>()).prop_map(|(tasks, min_slots, max_slots)| PhaseDraft {
+    let phase = (tasks, any::<Option<u32>>(), any::<Option<u32>>(), any::<bool>());
+    phase.prop_map(|(tasks, min_slots, max_slots, unknown)| PhaseDraft {
         tasks,
         min_slots,
         max_slots,
+        unknown,
     })
 }
 

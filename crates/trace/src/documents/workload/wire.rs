@@ -322,6 +322,9 @@ pub(crate) struct Phase {
     /// Limit on the slots of this phase, instead of the job's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_slots: Option<u32>,
+    /// In the journal of a run: the durations are placeholders, since the job never ran.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) unknown: bool,
 }
 
 /// Equal tasks whose input lies on the same machines.

@@ -9,6 +9,8 @@ use slackline_model::cost::is_late;
 use slackline_model::instance::Flow;
 use slackline_model::{Start, Time};
 
+use crate::terminal::watch::content::{NO_HISTORY, UNKNOWN};
+
 #[derive(Args, Debug)]
 pub(super) struct JobChoice {
     /// Run this job again, and those that read its output
@@ -130,7 +132,12 @@ fn flows(preview: &Preview, view: &View) -> String {
             (Some(_), Some(_)) => "on time",
             _ => "",
         };
-        table.row([flow.id.clone(), deadlines[k].clone(), done_at[k].clone(), verdict.to_owned()]);
+        let done = if predicted.unknown.contains(&flow.id) {
+            format!("{UNKNOWN} ({NO_HISTORY})")
+        } else {
+            done_at[k].clone()
+        };
+        table.row([flow.id.clone(), deadlines[k].clone(), done, verdict.to_owned()]);
     }
     for flow in preview.prevented_flows() {
         table.row([flow, "", "", "cannot be run"]);

@@ -24,7 +24,7 @@ impl Run {
         let about = about(name, "run", Vec::new(), meta.options.clone(), meta.sha256.clone(), Vec::new());
         let mut page = Page::new(instance, about);
         page = page.with_policy(ran(outcome), Some(Drawn::of_schedule(instance, schedule, false)));
-        if let Some(predicted) = &predicted {
+        if let Some(predicted) = predicted.as_ref().filter(|predicted| predicted.unknown.is_empty()) {
             page = page.with_policy(self.expected(predicted), drawn(outcome, predicted));
             page = page.with_prediction(&predicted.completions());
             if let Some(off) = outcome.error_of(predicted) {

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use slackline::PolicySpec;
-use slackline::report::number::{Unit, duration, instants, number};
+use slackline::report::number::{Unit, counted, duration, instants, number};
 use slackline::report::{Column, Figures, Row, Table, View, comparison};
 use slackline::run::{Outcome, Prediction};
 
 /// The data of the command that the table needs.
 pub(super) struct Columns<'a> {
     pub(super) policy: &'a PolicySpec,
-    pub(super) has_history: bool,
 }
 
 impl Columns<'_> {
@@ -23,7 +22,8 @@ impl Columns<'_> {
         view: &View,
     ) -> String {
         let row = |policy: String, figures: Figures| Row { policy, result: Ok(figures) };
-        let expected = predicted.map(|predicted| {
+        // Figures of all flows are unknown if one of them is.
+        let expected = predicted.filter(|predicted| predicted.unknown.is_empty()).map(|predicted| {
             let policy = format!("{} predicted", self.policy.spec());
             row(policy, Figures::of_simulation(&predicted.simulated))
         });
@@ -33,18 +33,19 @@ impl Columns<'_> {
         let error =
             predicted.and_then(|predicted| real.error_of(predicted)).map_or_else(String::new, |off| {
                 format!(
-                    "completion times differ from the prediction by {} on average ({}){}\n",
+                    "completion times differ from the prediction by {} on average ({})\n",
                     duration(off.seconds),
                     number(off.share, Unit::Percent),
-                    if self.has_history {
-                        ""
-                    } else {
-                        ";\nwithout --history the prediction is a guess from the size of the input"
-                    }
                 )
             });
+        let unknown = match predicted.map_or(0, |predicted| predicted.unknown.len()) {
+            0 => String::new(),
+            flows => {
+                format!("no prediction of {}: the history has not all jobs\n", counted(flows as u64, "flow"))
+            }
+        };
         let predicted = predicted.map(Prediction::completions).unwrap_or_default();
-        format!("{}{error}\n{compared}", flow_table(&predicted, real, view))
+        format!("{}{error}{unknown}\n{compared}", flow_table(&predicted, real, view))
     }
 }
 
