@@ -106,3 +106,22 @@ fn names_that_are_none_are_answered_with_those_there_are() {
     let job = message("billing", Some("rat"));
     assert!(job.contains("expected one of extract, rate, invoice; did you mean \"rate\"?"), "{job}");
 }
+
+#[test]
+fn a_job_of_a_log_is_explained_from_what_happened() {
+    let log = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hadoop-log");
+    let explained = run(&["explain", log, "job_1795454051189_0009"]);
+    assert_eq!(explained.code, Some(0), "{}", explained.err);
+    let start = "job_1795454051189_0009 under recorded: finished at 17:17:03.6, no deadline\n";
+    assert!(explained.out.starts_with(start), "{}", explained.out);
+    assert!(explained.err.contains("held by ApplicationMasters"), "{}", explained.err);
+    // The same as of the schedule that `compare` writes.
+    let dir = scratch("explain_log");
+    done(&["compare", log, "-p", "recorded", "--schedules", text(&dir)]);
+    let schedule = dir.join("recorded.json");
+    let written = done(&["explain", text(&schedule), "job_1795454051189_0009", "-w", log]);
+    assert_eq!(explained.out, written);
+    assert!(refused(&["explain", log, "job_1795454051189_9"]).contains("job_1795454051189_0009"));
+    // A workload has no recorded times.
+    assert!(refused(&["explain", NIGHTLY, "billing"]).contains("expected"), "no schedule");
+}

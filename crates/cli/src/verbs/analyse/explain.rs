@@ -34,7 +34,8 @@ const BESIDE: [&str; 4] = ["workload.json", "workload.toml", "workload.yaml", "w
 #[derive(Args, Debug)]
 #[command(override_usage = "\
 slackline explain [OPTIONS] [--state <RUN>] <FLOW> [JOB]
-       slackline explain [OPTIONS] <SCHEDULE> <FLOW> [JOB]")]
+       slackline explain [OPTIONS] <SCHEDULE> <FLOW> [JOB]
+       slackline explain [OPTIONS] <LOG> <FLOW> [JOB]")]
 #[command(after_long_help = "\
 Examples:
   slackline simulate examples/nightly.toml --policy fair --output fair.json
@@ -43,12 +44,15 @@ Examples:
   slackline explain billing
   slackline explain billing --state nightly.toml
   slackline explain 17 billing rate
+  slackline explain examples/hadoop-log job_1795454051189_0009
 
 For a run, `explain` explains the schedule so far, and what an unfinished flow waits for. The run may be running or \
 stopped. It is that of --state, or the only one in .slackline, as for `status` and `logs`.
 
 The workload of a schedule is that of --workload, or a file named workload.json (.toml, .yaml) next to it, where `run` writes it. The \
 options that the schedule records are applied again. CSV has a row for each phase.
+
+Of a log with the times of tasks, `explain` explains what happened.
 
 A number instead of the schedule is a submission of a service (`slackline serve`), as `queue` shows it.")]
 pub(crate) struct Explain {
@@ -234,7 +238,11 @@ fn of_schedule(
         bail!("found - twice, expected only one of SCHEDULE and --workload from standard input");
     }
     let written = input::read(path, args.output.file())?;
-    let document = ScheduleDocument::open(&written, &tables.importers)?;
+    let document = match ScheduleDocument::open(&written, &tables.importers) {
+        Ok(document) => document,
+        Err(error) if args.workload.is_some() => return Err(error.into()),
+        Err(error) => return of_log(args, question, &written, tables).unwrap_or_else(|| Err(error.into())),
+    };
     let loaded = workload(args, path, tables, &written, &document)?;
     let instance = &loaded.instance;
     let schedule = document.read(instance)?;
@@ -256,6 +264,31 @@ fn of_schedule(
             look: None,
         },
     )
+}
+
+/// Explains what a log recorded. `None` if the file is not a log with recorded times.
+fn of_log(
+    args: &Explain,
+    question: &Question<'_>,
+    log: &Source,
+    tables: &Tables,
+) -> Option<anyhow::Result<Answer>> {
+    let options = WorkloadOptions { importers: tables.importers.clone(), ..WorkloadOptions::default() };
+    let Loaded { instance, recorded, .. } = log.load(&options).ok()?;
+    let happened = match recorded?.replay(&instance) {
+        Ok(happened) => happened,
+        Err(error) => return Some(Err(error.into())),
+    };
+    out::talk(
+        "the log records tasks only: slots that seem idle may have been held by ApplicationMasters or other programs",
+    );
+    // The recorded machines may be others than those that the workload is given.
+    if let Err(violation) = judge::check(&instance, &happened.schedule) {
+        return Some(Err(anyhow!("{}: its recorded times do not fit the cluster: {violation}", log.name)));
+    }
+    let explainer = Explainer::new(&instance, &happened.schedule);
+    let explained = ExplainedSchedule { explainer, plan: false, open: None, there: None, look: None };
+    Some(write_explanation(args, question, &explained))
 }
 
 struct ExplainedSchedule<'a> {
