@@ -41,7 +41,7 @@ export class Flows {
 
   private columns(): GridColumn<Row>[] {
     return [
-      { heading: "flow", order: "name", cell: lines("flow", (row) => row.name, (row) => `${row.number} ${row.submission.name} · ${row.submission.user}`) },
+      { heading: "flow", order: "name", cell: lines("flow", (row) => row.name, (row) => `${row.number} ${this.name(row)} · ${row.submission.user}`) },
       { heading: "state", order: "state", cell: lines("state", (row) => row.state, (row) => this.why(row)) },
       { heading: "done", order: "progress", largest: true, cell: progress },
       { heading: "deadline", order: "deadline", cell: lines("deadline", (row) => this.time(row.deadline), (row) => row.deadline === null ? "" : away(row.deadline, this.store.now)) },
@@ -50,11 +50,16 @@ export class Flows {
     ];
   }
 
+  /** The name of the submission, with the time of its schedule. */
+  private name({ submission: { name, occurrence } }: Row): string {
+    return occurrence ? `${name}, ${this.time(millis(occurrence.at))}` : name;
+  }
+
   private time(at: number | null): string { return at === null ? "–" : clock(at, this.store.now); }
 
   private between({ flow, predicted, state }: Row): string {
     if (predicted !== null && predicted < this.store.now && !["finished", "failed", "cancelled"].includes(state)) return "has passed, not finished";
-    if (!flow?.predicted_between) return flow?.unknown ? "unknown, a job never ran" : "";
+    if (!flow?.predicted_between) return flow?.unknown ? "unknown (never ran)" : "";
     const [from, to] = flow.predicted_between.map((at) => this.time(millis(at)));
     return from === to ? "" : `${from} – ${to}`;
   }

@@ -48,7 +48,7 @@ export function verdict(flow: Flow, now: number): Verdict {
   if (due < now) return { fate: "late", words: `late by ${seconds(now - due)} so far` };
   // Also if it had a prediction before it was held.
   if (flow.state === "held") return { fate: "unknown", words: "held, not predicted" };
-  if (!flow.predicted) return { fate: flow.late ? "likely" : "unknown", words: flow.late ? "likely late" : "not predicted yet" };
+  if (!flow.predicted) return { fate: flow.late ? "likely" : "unknown", words: flow.late ? "likely late" : flow.unknown ? "unknown" : "not predicted yet" };
   if (now - millis(flow.predicted) > GRACE && !flow.late) return { fate: "unknown", words: "was predicted before now" };
   // What is not done yet is not done before now, even if it was predicted for earlier.
   const spare = due - Math.max(now, millis(flow.predicted));
