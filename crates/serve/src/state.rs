@@ -112,6 +112,8 @@ pub struct ServiceFacts {
     /// The time zone of schedules without a zone.
     pub zone: TimeZone,
     pub limits: Limits,
+    /// Whether finished submissions send alerts.
+    pub tells_finished: bool,
 }
 
 /// The result of a call: the records to write and the effects to carry out.

@@ -93,7 +93,8 @@ fn a_submission_is_run_again_as_a_whole_from_a_job_or_where_it_failed() {
     let jobs = [job("a", "in.txt", ""), job("b", "@a", "test -e ok &&"), job("c", "@b", "")].join(",\n");
     let place = place("night-rerun", &format!("[[flows]]\nid = 'f'\njobs = [{jobs}]\n"));
     fs::write(place.dir.join("in.txt"), "one\n").expect("an input");
-    let mut service = place.serve(&[]);
+    let alerts = ["--on-alert", "echo $SLACKLINE_ALERT >> alerts", "--alert-on", "failed,finished"];
+    let mut service = place.serve(&alerts);
     assert_eq!(place.ask(&["submit", "flow.toml", "--wait"]).code, Some(1));
     let ran = place.dir.join("ran");
     let again = |more: &[&str], expected: &[&str]| {
@@ -109,6 +110,8 @@ fn a_submission_is_run_again_as_a_whole_from_a_job_or_where_it_failed() {
     again(&["--from-job", "b"], &["b", "c"]);
     again(&["--from-job", "f/c"], &["c"]);
     again(&[], &["a", "b", "c"]);
+    let expected = ["failed", "finished", "finished", "finished", "finished"];
+    until("all alerts are sent", || lines(&place.dir.join("alerts")) == expected);
     let wrong = place.refused(&["submission", "rerun", "1", "--from-job", "bb"]);
     assert!(wrong.contains("from_job: ") && wrong.contains("f/b"), "{wrong}");
     service.kill().expect("it can be killed");

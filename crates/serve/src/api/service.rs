@@ -199,9 +199,14 @@ pub enum AlertKind {
     Failed,
     /// Tasks take much longer or shorter than estimated.
     EstimatesOff,
+    /// A submission has finished. Sent only if it is asked for, and not kept.
+    Finished,
 }
 
 impl AlertKind {
+    pub const ALL: [Self; 5] =
+        [Self::LikelyLate, Self::Late, Self::Failed, Self::EstimatesOff, Self::Finished];
+
     /// The name in documents.
     pub fn name(self) -> &'static str {
         match self {
@@ -209,6 +214,7 @@ impl AlertKind {
             Self::Late => "late",
             Self::Failed => "failed",
             Self::EstimatesOff => "estimates_off",
+            Self::Finished => "finished",
         }
     }
 }

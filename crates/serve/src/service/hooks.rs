@@ -1,6 +1,7 @@
 //! Alerts that leave the service: a command, or a POST to a web address. A thread tries each up to 4 times.
 //! An event reports that all attempts failed.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::process::Stdio;
 use std::str::FromStr;
@@ -8,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use serde_json::json;
 use slackline::run::{HookProcess, variable};
 use slackline_task::base::clock;
 use ureq::http::Uri;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-use crate::api::Alert;
+use crate::api::{Alert, AlertKind};
 
 /// The most attempts to send an alert, and the pause after the first one. The pause doubles each time.
 const TRIES: u32 = 4;
@@ -22,15 +24,65 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The time limit of a command or a response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The form of the message that an address gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AlertForm {
+    /// The alert as JSON.
+    #[default]
+    Json,
+    /// A message for an incoming webhook of Slack.
+    Slack,
+    /// An adaptive card for a workflow of Microsoft Teams.
+    Teams,
+}
+
+impl AlertForm {
+    fn text(self, alert: &Alert) -> String {
+        let document = match self {
+            Self::Json => serde_json::to_value(alert).expect("invariant: an alert can be written as JSON"),
+            Self::Slack => {
+                // The three characters that Slack interprets everywhere.
+                let escaped = line(alert).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+                json!({ "text": escaped })
+            }
+            Self::Teams => {
+                let block = json!({ "type": "TextBlock", "text": line(alert), "wrap": true });
+                let card = json!({ "type": "AdaptiveCard", "version": "1.2", "body": [block] });
+                let kind = "application/vnd.microsoft.card.adaptive";
+                json!({ "type": "message", "attachments": [{ "contentType": kind, "content": card }] })
+            }
+        };
+        document.to_string()
+    }
+}
+
+/// `late: submission 17 night, flow load: its deadline has passed`.
+fn line(alert: &Alert) -> String {
+    let Alert { kind, number, name, flow, message, .. } = alert;
+    let flow = if flow.is_empty() { String::new() } else { format!(", flow {flow}") };
+    format!("{}: submission {number} {name}{flow}: {message}", kind.name())
+}
+
 /// The receivers of alerts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Hooks {
+    /// The kinds of alerts that are sent.
+    pub kinds: BTreeSet<AlertKind>,
     /// A command for `sh -c`. Its environment has SLACKLINE_ALERT (the kind), SLACKLINE_NUMBER,
     /// SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE. Its standard input is the alert
     /// as JSON.
     pub command: Option<String>,
-    /// The address to which the alert is sent as JSON (POST).
+    /// The address to which the alert is sent (POST).
     pub address: Option<Address>,
+    pub form: AlertForm,
+}
+
+impl Default for Hooks {
+    /// No receivers, and all kinds but the one for finished submissions.
+    fn default() -> Self {
+        let kinds = AlertKind::ALL.into_iter().filter(|kind| *kind != AlertKind::Finished).collect();
+        Self { kinds, command: None, address: None, form: AlertForm::Json }
+    }
 }
 
 /// A web address for alerts, `http://…` or `https://…`. Its path, query and password may be secret, so it
@@ -73,19 +125,21 @@ impl Hooks {
     pub fn work(&self, alerts: &Receiver<Alert>, is_over: &AtomicBool, failed: &dyn Fn(&Alert, String)) {
         let mut patience = Deadline { is_over, left: GRACE };
         while let Ok(alert) = alerts.recv() {
-            self.tell(&alert, &mut patience, &|problem| failed(&alert, problem));
+            if self.kinds.contains(&alert.kind) {
+                self.tell(&alert, &mut patience, &|problem| failed(&alert, problem));
+            }
         }
     }
 
     fn tell(&self, alert: &Alert, patience: &mut Deadline<'_>, failed: &dyn Fn(String)) {
-        let text = serde_json::to_string(alert).expect("invariant: an alert can be written as JSON");
         if let Some(command) = &self.command
-            && let Err(problem) = patience.tried(|patience| run(command, alert, &text, patience))
+            && let Err(problem) =
+                patience.tried(|patience| run(command, alert, &AlertForm::Json.text(alert), patience))
         {
             failed(format!("the command for alerts: {problem}"));
         }
         if let Some(address) = &self.address
-            && let Err(problem) = patience.tried(|patience| send(address, &text, patience))
+            && let Err(problem) = patience.tried(|patience| send(address, &self.form.text(alert), patience))
         {
             failed(format!("{address}: {problem}"));
         }
@@ -219,6 +273,36 @@ mod tests {
     }
 
     #[test]
+    fn messages_have_the_form_of_their_receiver() {
+        let alert = Alert { message: "a < b & c".into(), ..alert() };
+        let slack = AlertForm::Slack.text(&alert);
+        assert_eq!(slack, r#"{"text":"late: submission 3 night, flow f: a &lt; b &amp; c"}"#);
+        let teams: serde_json::Value = serde_json::from_str(&AlertForm::Teams.text(&alert)).unwrap();
+        let block = &teams["attachments"][0]["content"]["body"][0];
+        assert_eq!(block["text"], "late: submission 3 night, flow f: a < b & c");
+        let json: Alert = serde_json::from_str(&AlertForm::Json.text(&alert)).unwrap();
+        assert_eq!(json, alert);
+        let whole = Alert { flow: String::new(), kind: AlertKind::Finished, ..alert };
+        assert_eq!(line(&whole), "finished: submission 3 night: a < b & c");
+    }
+
+    #[test]
+    fn only_the_wanted_kinds_are_sent() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("kinds");
+        let command = Some(format!("echo $SLACKLINE_ALERT >> {}", file.display()));
+        let (tell, alerts) = channel();
+        for kind in AlertKind::ALL {
+            tell.send(Alert { kind, ..alert() }).unwrap();
+        }
+        drop(tell);
+        let hooks = Hooks { command, ..Hooks::default() };
+        hooks.work(&alerts, &AtomicBool::new(false), &|_, problem| panic!("{problem}"));
+        let sent = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(sent.lines().collect::<Vec<_>>(), ["likely_late", "late", "failed", "estimates_off"]);
+    }
+
+    #[test]
     fn a_command_gets_each_alert_and_is_retried_if_it_fails() {
         let dir = tempfile::tempdir().unwrap();
         let (file, first) = (dir.path().join("events"), dir.path().join("first"));
@@ -228,7 +312,7 @@ mod tests {
             first.display(),
             file = file.display()
         );
-        let hooks = Hooks { command: Some(command), address: None };
+        let hooks = Hooks { command: Some(command), ..Hooks::default() };
         let (sender, alerts) = channel();
         sender.send(alert()).unwrap();
         drop(sender);
@@ -245,7 +329,7 @@ mod tests {
         let file = dir.path().join("pid");
         let hooks = Hooks {
             command: Some(format!("sleep 1000 & echo $! >> {}; wait", file.display())),
-            address: None,
+            ..Hooks::default()
         };
         let (sender, alerts) = channel();
         for _ in 0..20 {

@@ -6,6 +6,7 @@ use slackline::run::EngineSpec;
 use slackline_model::draft::FailurePolicy;
 use slackline_model::{Combine, Metric, Objective};
 
+use crate::api::AlertKind;
 use crate::service::hooks::Hooks;
 use crate::service::message::StatusCallback;
 use crate::service::paths::ServicePaths;
@@ -53,6 +54,7 @@ impl Setup {
             objective: headline::objective(self.objective()),
             zone: self.zone.clone(),
             limits: self.limits.clone(),
+            tells_finished: self.hooks.kinds.contains(&AlertKind::Finished),
         }
     }
 }

@@ -7,12 +7,12 @@ use slackline::resident::FlowOverrides;
 use slackline_model::WallTime;
 use slackline_task::base::clock::Elapsed;
 
-use crate::api::{self, AlertKind, IfLate, Prediction, State};
+use crate::api::{self, Alert, AlertKind, IfLate, Prediction, State};
 use crate::state::files::AwaitedFiles;
 use crate::state::progress::{FlowProgress, RunningSubmission};
 use crate::state::record::{CancelReason, Changes, FlowChange, Record, SubmissionSpec};
 use crate::state::series::RunKey;
-use crate::state::{LATE, PURGE_EVERY, ServiceState, Submissions};
+use crate::state::{Effect, LATE, PURGE_EVERY, ServiceState, Submissions};
 use crate::{SECOND, timestamp};
 
 /// The state of an unfinished submission. One that ends becomes an [`api::Submission`] that is
@@ -321,10 +321,24 @@ impl ServiceState {
             wanted: None,
         };
         self.out.records.push(record);
-        let (name, kept) = (entry.wanted.name.clone(), entry.kept());
+        let (name, ended_user, kept) = (entry.wanted.name.clone(), ended.user.clone(), entry.kept());
         let finished = &mut self.submissions.finished;
         finished.push(ended, age, Some(kept));
         finished.next_purge = finished.next_purge.min(self.clock.elapsed() + PURGE_EVERY);
+        if state == State::Finished && self.facts.tells_finished {
+            let (at, user, flow) = (timestamp(now), ended_user, String::new());
+            let message = format!("{name} has finished");
+            let kind = AlertKind::Finished;
+            self.out.effects.push(Effect::Alert(Alert {
+                kind,
+                at,
+                number,
+                name: name.clone(),
+                flow,
+                user,
+                message,
+            }));
+        }
         let kind = state.name();
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
         self.event("ended", Some(number), None, format!("{name}: {kind}{why}"));

@@ -14,8 +14,9 @@ use slackline_executor::store::log::LogError;
 use slackline_model::quota::Quota;
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
+use slackline_serve::api::AlertKind;
 use slackline_serve::http::{Bounds, Server, Setup as HttpSetup, Socket, users};
-use slackline_serve::service::hooks::{Address, Hooks};
+use slackline_serve::service::hooks::{Address, AlertForm, Hooks};
 use slackline_serve::service::paths::{ServicePaths, shared};
 use slackline_serve::service::{Service, Setup, StartError};
 use slackline_serve::state::Limits;
@@ -159,9 +160,9 @@ struct AccessFlags {
 struct AlertFlags {
     /// Command to run for each alert
     ///
-    /// Alerts: a flow is likely to be late, is late, has failed, or its tasks do not take the estimated time.
-    /// `sh -c` runs the command with SLACKLINE_ALERT (likely_late, late, failed or
-    /// estimates_off), SLACKLINE_NUMBER, SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE
+    /// Alerts: a flow is likely to be late, is late, has failed, its tasks do not take the estimated time, or a submission
+    /// has finished (--alert-on).
+    /// `sh -c` runs the command with SLACKLINE_ALERT (the kind), SLACKLINE_NUMBER, SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE
     /// in its environment and the alert as JSON on standard input.
     #[arg(long, value_name = "COMMAND", value_parser = path::command)]
     on_alert: Option<String>,
@@ -174,6 +175,14 @@ struct AlertFlags {
     /// File with the URL that gets alerts
     #[arg(long, value_name = "FILE")]
     alert_to_file: Option<PathBuf>,
+    /// Form of the alerts that the URL gets
+    ///
+    /// `slack` is for incoming webhooks of Slack, `teams` for workflows of Microsoft Teams that receive webhooks.
+    #[arg(long, hide_short_help = true, value_name = "FORM", default_value = "json", value_parser = NamedValue::of("form", [("json", AlertForm::Json), ("slack", AlertForm::Slack), ("teams", AlertForm::Teams)]))]
+    alert_form: AlertForm,
+    /// Kinds of alerts: likely_late, late, failed, estimates_off, finished [default: all but finished]
+    #[arg(long, hide_short_help = true, value_name = "KINDS", value_delimiter = ',', value_parser = NamedValue::of("alert", AlertKind::ALL.map(|kind| (kind.name(), kind))), hide_possible_values = true)]
+    alert_on: Vec<AlertKind>,
 }
 
 /// How large things may get.
@@ -354,7 +363,11 @@ impl Serve {
             (None, None, Ok(text)) if !text.is_empty() => Some(address(ALERT_TO, &text)?),
             _ => None,
         };
-        Ok(Hooks { command: self.alerts.on_alert.clone(), address })
+        let kinds = match self.alerts.alert_on.as_slice() {
+            [] => Hooks::default().kinds,
+            kinds => kinds.iter().copied().collect(),
+        };
+        Ok(Hooks { kinds, command: self.alerts.on_alert.clone(), address, form: self.alerts.alert_form })
     }
 
     /// Starts the service. Returns `None` if `stop` is set first. An earlier service that is ending gets some

@@ -118,6 +118,7 @@ fn facts(limits: &Limits) -> ServiceFacts {
         objective: "sum of response".into(),
         zone: TimeZone::UTC,
         limits: limits.clone(),
+        tells_finished: false,
     }
 }
 
