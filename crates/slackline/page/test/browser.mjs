@@ -358,8 +358,10 @@ async function others() {
     chances: ["capacity", nightly, "--machines", "4..24", "--until", "missed:0", "-p", "edf", "--jitter", "0.3", "--noise", "0.3"],
     sizes: ["compare", nightly, "-p", "fair,edf", "--machines", "6,8,10"],
     seeds: ["compare", nightly, "-p", "fair,edf", "--jitter", "0.3", "--seeds", "3"],
-    run: ["run", flows, "--again", "--quiet", "--state", join(dir, "state")],
+    run: ["run", flows, "--again", "--quiet", "--state", join(dir, "state"), "--history", join(dir, "past.history")],
   };
+  // Only jobs that ran before have a prediction.
+  slackline(...all.run);
   for (const [name, args] of Object.entries(all)) {
     const file = join(dir, `${name}.html`);
     slackline(...args, "--report", file);
