@@ -151,7 +151,7 @@ function flowFile(flow, { seconds = 0, mapper, name = flow } = {}) {
   writeFileSync(join(dir, "input"), "a line\n");
   const command = mapper ?? `sleep ${seconds}; cat`;
   const [id, mapped, output] = [flow, command, join(dir, "out", name)].map((text) => JSON.stringify(text));
-  return `slackline = 1\n\n[[flows]]\nid = ${id}\njobs = [{ id = "copy", run = { mapper = ${mapped}, inputs = ["${dir}/input"], output = ${output} } }]\n`;
+  return `slackline = 1\n\n[[flows]]\nid = ${id}\njobs = [{ id = "copy", map = { tasks = 1, seconds = 1 }, run = { mapper = ${mapped}, inputs = ["${dir}/input"], output = ${output} } }]\n`;
 }
 
 function row(page, text) { return page.locator(".grid-space .grid-row:not([hidden])", { hasText: text }); }
