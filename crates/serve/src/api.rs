@@ -86,8 +86,9 @@ pub struct Submit {
 }
 
 impl Submit {
-    /// Changes a submission that is repeated: it waits for no files, is not held, and waits for others of its name.
-    pub(crate) fn wait_for_nothing(&mut self) {
+    /// Makes a repetition of it: not held, not rejected, and failed if its files are missing. It still waits for a submission
+    /// with the same paths.
+    pub(crate) fn repeat_now(&mut self) {
         (self.key, self.held, self.if_late) = (None, false, IfLate::Accept);
         if matches!(self.overlap, Overlap::Skip | Overlap::Replace) {
             self.overlap = Overlap::Wait;

@@ -5,7 +5,8 @@
 //!   responses; [`StateEvent`]: results of effects; [`Transition`], [`Effect`]: the records to write and the
 //!   work to carry out;
 //! - `submissions`: the states of a submission, and its ends; `commands`: one file for each command; `queue`:
-//!   submissions that may start, in order; `running`: submissions whose flows are scheduled; `finished`: those
+//!   submissions that may start, in order; `series`: those that share a state directory; `files`: the files that one waits
+//!   for; `running`: submissions whose flows are scheduled; `finished`: those
 //!   that ended; `recurring`: schedules; `wait_reasons`: why a submission or a flow waits; `usage`: slots and
 //!   requests by user, and the load; `alerts`: alerts and events; `clock`: jumps of the wall clock, and ages;
 //!   `deadlines`: deadlines that are missed;

@@ -149,3 +149,25 @@ fn a_job_that_never_ran_has_no_forecast_and_one_that_ran_has_an_interval() {
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }
+
+/// What another night has written is no input of a night that runs again from a job.
+#[test]
+fn a_night_runs_again_as_a_whole_if_another_one_has_replaced_its_outputs() {
+    let jobs = "{ id = 'a', run = { command = 'echo a{t} >> ran; echo {t}', output = 'o-a' } }, \
+                { id = 'b', run = { command = 'echo b{t} >> ran; cat o-a/part-*', inputs = ['@a'], output = 'o-b' } }";
+    let flow = format!("[parameters]\nt = 'x'\n[[flows]]\nid = 'f'\njobs = [{jobs}]\n").replace("\\\n", "");
+    let place = place("night-shared", &flow);
+    let mut service = place.serve(&["--zone", "UTC"]);
+    place.done(&["submit", "flow.toml", "--name", "night", "--schedule", "0 2 * * *", "--set", "t=%d"]);
+    place.done(&["schedule", "run", "night", "--from", "2026-03-01", "--to", "2026-03-02"]);
+    fs::remove_file(place.dir.join("ran")).expect("jobs have run");
+    place.done(&["submission", "rerun", "2", "--from-job", "b"]);
+    place.until_state("3", "finished");
+    place.done(&["submission", "rerun", "1", "--from-job", "b"]);
+    place.until_state("4", "finished");
+    assert_eq!(lines(&place.dir.join("ran")), ["a01", "b01", "b02"]);
+    let read = fs::read_to_string(place.dir.join("o-b/part-00000")).expect("its output");
+    assert_eq!(read.trim(), "01");
+    service.kill().expect("it can be killed");
+    service.wait().expect("it is gone");
+}

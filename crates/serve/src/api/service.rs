@@ -59,8 +59,8 @@ pub struct Machine {
     pub up: bool,
 }
 
-/// The accuracy of predictions: the first prediction of each finished flow against its completion. Guesses
-/// are counted separately, because the durations of their tasks were unknown.
+/// The accuracy of predictions: the first prediction of each finished flow against its completion.
+/// Flows whose completion was unknown are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Calibration {
     /// The number of predicted flows.
@@ -75,6 +75,7 @@ pub struct Calibration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<f64>,
     /// The number of flows that could not be predicted, because a job had never run.
+    #[serde(default)]
     pub unknown: u64,
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use slackline::run::{Deadline, TimeSpec, set_deadlines};
@@ -12,6 +12,7 @@ use slackline::trace::{
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft, RunDraft, TasksDraft};
+use slackline_model::printable::is_printable;
 use slackline_model::{Draft, Instance, WallTime, shell};
 use slackline_task::base::clock;
 use slackline_task::input::pattern;
@@ -163,18 +164,8 @@ pub fn check(
     // A schedule fills its time conversions only at a submission. Here they stay unchanged.
     let (ImportedWorkload { draft, source, .. }, passed) = read(&submit, now)?;
     check_parts(&submit, &draft, &source)?;
-    let mut wanted = SubmissionSpec {
-        name: submit.name.clone().unwrap_or_else(|| usual_name(&submit)),
-        submit,
-        user: user.to_owned(),
-        since: now,
-        recurrence: None,
-        runs_all: false,
-        own_by: Vec::new(),
-        rerun: None,
-        due: None,
-        draft: OnceLock::new(),
-    };
+    let name = submit.name.clone().unwrap_or_else(|| usual_name(&submit));
+    let mut wanted = SubmissionSpec::new(submit, name, user.to_owned(), now);
     let draft = wanted.keep(draft);
     wanted.due = wanted.first_of(&draft);
     Ok((wanted, passed))
@@ -215,6 +206,11 @@ fn check_parts(submit: &Submit, draft: &Draft, source: &SourceMap) -> Result<(),
     }
     if let Some(found) = submit.directory.as_ref().filter(|directory| !Path::new(directory).is_absolute()) {
         return Err(format!("directory: found {found}, expected an absolute path"));
+    }
+    if let Some(found) =
+        submit.commit.as_ref().filter(|commit| commit.len() > 100 || !commit.chars().all(is_printable))
+    {
+        return Err(format!("commit: found {found:?}, expected at most 100 printable characters"));
     }
     for (name, seconds) in [("when_for", submit.when_for), ("when_still", submit.when_still)] {
         if let Some(found) = seconds.filter(|seconds| !(0.0..=WHEN_MOST).contains(seconds)) {
@@ -300,6 +296,7 @@ pub fn look(patterns: &[String]) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::OnceLock;
 
     use super::*;
     use crate::SECOND;

@@ -51,7 +51,7 @@ fn job(job: &JobDraft) -> Job {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::sync::{Arc, OnceLock};
+    use std::sync::Arc;
 
     use crate::state::record::{Changes, SubmissionSpec};
 
@@ -77,20 +77,8 @@ jobs = [{ id = "c", run = { mapper = "cat", inputs = ["@load/b"], output = "out/
 
     fn pending() -> PendingSubmission {
         let submit = Submit { document: FILE.to_owned(), ..Submit::default() };
-        let (name, user) = ("night".to_owned(), "anna".to_owned());
-        let (since, recurrence, due, draft) = (WallTime(100 * SECOND), None, None, OnceLock::new());
-        let wanted = Arc::new(SubmissionSpec {
-            submit,
-            name,
-            user,
-            since,
-            recurrence,
-            runs_all: false,
-            own_by: Vec::new(),
-            rerun: None,
-            due,
-            draft,
-        });
+        let since = WallTime(100 * SECOND);
+        let wanted = Arc::new(SubmissionSpec::new(submit, "night".to_owned(), "anna".to_owned(), since));
         PendingSubmission { wanted, changes: Changes::new(), held: false, held_flows: BTreeSet::new() }
     }
 

@@ -44,6 +44,12 @@ pub struct SubmissionSpec {
 }
 
 impl SubmissionSpec {
+    /// A submission of a user, whose file has not been read.
+    pub(crate) fn new(submit: api::Submit, name: String, user: String, since: WallTime) -> Self {
+        let (recurrence, rerun, due, draft) = (None, None, None, OnceLock::new());
+        Self { submit, name, user, since, recurrence, runs_all: false, own_by: Vec::new(), rerun, due, draft }
+    }
+
     /// Whether it waits for files: patterns or its inputs.
     pub fn awaits_files(&self) -> bool {
         self.submit.when_inputs || !self.submit.when.is_empty()

@@ -2,8 +2,6 @@
 //!
 //! The record of a submission also marks its time as handled, so a crash cannot fall between the two.
 
-use std::sync::OnceLock;
-
 use slackline_model::WallTime;
 
 use crate::api::{self, Accepted, CatchUp, Overlap};
@@ -104,17 +102,10 @@ impl RecurringSubmission {
         }
         let ScheduleRecord { name, user, own_by, .. } = &self.recurring;
         Ok(SubmissionSpec {
-            submit,
-            name: name.clone(),
-            user: user.clone(),
-            since: at,
             recurrence: Some(name.clone()),
             runs_all: true,
             own_by: own_by.clone(),
-            rerun: None,
-            // The file has not been read for this time.
-            due: None,
-            draft: OnceLock::new(),
+            ..SubmissionSpec::new(submit, name.clone(), user.clone(), at)
         })
     }
 }
@@ -329,7 +320,7 @@ impl ServiceState {
         let mut wanted = again.at(past.unwrap_or(now)).map_err(Refusal::invalid)?;
         wanted.submit.key = None;
         if past.is_some() {
-            wanted.submit.wait_for_nothing();
+            wanted.submit.repeat_now();
         } else {
             wanted.recurrence = None;
         }
@@ -422,7 +413,7 @@ impl ServiceState {
 }
 
 /// The most times of a schedule in one answer.
-const TIMES_MOST: usize = 10_000;
+const TIMES_MOST: usize = 1_000;
 
 /// The most times of a schedule that are submitted together.
 const AT_ONCE: usize = 20;

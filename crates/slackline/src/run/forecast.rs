@@ -91,8 +91,7 @@ impl Forecast {
     /// When a flow is predicted to finish, seconds after the start of the run, never before the last event;
     /// `None` if it failed, its completion is unknown, or no prediction is available.
     pub fn of(&self, flow: &str) -> Option<f64> {
-        let is_known = || !self.has_failed(flow) && !self.model.unknown_flows().contains(flow);
-        let expected = self.expected.get(flow).filter(|_| is_known());
+        let expected = self.expected.get(flow).filter(|_| !self.has_failed(flow));
         expected.map(|at| at.max(self.now.seconds()))
     }
 
@@ -130,7 +129,11 @@ impl Forecast {
             Err(TryRecvError::Empty) => return,
             // The policy cannot be simulated. The last prediction stays.
             Err(TryRecvError::Disconnected) => {}
-            Ok(expected) => self.expected.extend(expected),
+            Ok(expected) => {
+                let unknown = self.model.unknown_flows();
+                let known = expected.into_iter().filter(|(flow, _)| !unknown.contains(flow.as_str()));
+                self.expected.extend(known);
+            }
         }
         let pause = now.since(thinking.since).0.saturating_mul(SHARE).max(PAUSE.0);
         self.next = Time(now.0.saturating_add(pause));

@@ -124,7 +124,12 @@ impl Request {
     /// # Errors
     /// A state directory that cannot be read.
     pub fn start_time(&mut self, at: WallTime) -> Result<(), RunError> {
-        self.choices.again |= self.recorded(SCHEDULED)? != Some(at.0.to_string());
+        if self.recorded(SCHEDULED)? != Some(at.0.to_string()) {
+            // Outputs of another time are no inputs of this one, so a choice of jobs does not hold.
+            let foreign = self.choices.foreign;
+            self.choices = Choices::again();
+            self.choices.foreign = foreign;
+        }
         self.scheduled = Some(at);
         Ok(())
     }

@@ -82,7 +82,7 @@ impl ServiceState {
         self.has_place(&wanted.user)?;
         self.usage.count_rate(&principal.name, now);
         let mut wanted = SubmissionSpec { rerun: Some((number, choice)), ..(*wanted).clone() };
-        wanted.submit.wait_for_nothing();
+        wanted.submit.repeat_now();
         Ok(self.accept(wanted))
     }
 

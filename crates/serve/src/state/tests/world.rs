@@ -1,7 +1,6 @@
 //! A world around the state: it carries out effects on request of a test, or at once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
 
 use slackline::resident::{FlowOrder, FlowOverrides};
 use slackline::run::{RunEvent, RunningAttempt, TaskId};
@@ -37,19 +36,7 @@ pub(super) fn sent_with(
     change: impl FnOnce(&mut SubmissionSpec),
 ) -> Command {
     let name = submit.name.clone().unwrap_or_else(|| name.to_owned());
-    let (user, since, recurrence, due, draft) = (String::new(), START, None, None, OnceLock::new());
-    let mut wanted = SubmissionSpec {
-        submit,
-        name,
-        user,
-        since,
-        recurrence,
-        runs_all: false,
-        own_by: Vec::new(),
-        rerun: None,
-        due,
-        draft,
-    };
+    let mut wanted = SubmissionSpec::new(submit, name, String::new(), START);
     change(&mut wanted);
     Command::Submit { wanted: Box::new(wanted), passed: None }
 }
